@@ -197,9 +197,11 @@ func (v *sharedView) settled(picks, left []layout.Place) {
 	v.notStarted(left)
 }
 
-// notStarted lets this process's claims find entries again that were picked.
+// notStarted lets this process's claims find entries again that were picked. Those that have missed some may wait by now, and are notified.
 func (v *sharedView) notStarted(picks []layout.Place) {
-	v.chosen.settle(nil, picks, v.q.micro())
+	if v.chosen.settle(nil, picks, v.q.micro()) {
+		v.q.notify(context.Background(), noticesOf(v.c.lines))
+	}
 	if l, may := v.mayShare(); may {
 		r, _ := v.q.parts.reserveOf(l)
 		r.giveBack(picks)

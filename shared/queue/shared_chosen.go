@@ -12,6 +12,7 @@ type chosen struct {
 	mu     sync.Mutex
 	until  map[entryName]int64 // when each may be picked again at the latest, in microseconds since 1970
 	busy   map[entryName]bool  // those whose claims are not over
+	missed map[entryName]bool  // of these, what other claims wanted
 	pruned int64               // when those were dropped last that may be picked again
 }
 
@@ -26,7 +27,9 @@ func (c *chosen) pick(free []layout.Place, n int, now int64) (picked, next []lay
 	for i := range free {
 		switch name := nameOf(&free[i]); {
 		case c.isOut(name, now):
-			given = true
+			if given = true; n > 0 && c.busy[name] {
+				c.missed[name] = true
+			}
 		case len(picked) == n:
 			next = append(next, free[i])
 		default:
@@ -56,8 +59,8 @@ func (c *chosen) underWay() int {
 	return len(c.busy)
 }
 
-// settle ends a claim that has picked entries, and lets others pick those that it has not started.
-func (c *chosen) settle(picked, left []layout.Place, now int64) {
+// settle ends a claim that has picked entries, and lets others pick those that it has not started; missed says that some wanted these.
+func (c *chosen) settle(picked, left []layout.Place, now int64) (missed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range picked {
@@ -68,15 +71,18 @@ func (c *chosen) settle(picked, left []layout.Place, now int64) {
 	}
 	for i := range left {
 		name := nameOf(&left[i])
+		missed = missed || c.missed[name]
 		delete(c.busy, name)
 		delete(c.until, name)
+		delete(c.missed, name)
 	}
+	return missed
 }
 
 // prune drops what may be picked again, now and then. The caller holds mu.
 func (c *chosen) prune(now int64) {
 	if c.until == nil {
-		c.until, c.busy = map[entryName]int64{}, map[entryName]bool{}
+		c.until, c.busy, c.missed = map[entryName]int64{}, map[entryName]bool{}, map[entryName]bool{}
 	}
 	if now-c.pruned < settledFor && now >= c.pruned {
 		return
@@ -86,6 +92,7 @@ func (c *chosen) prune(now int64) {
 		if !c.isOut(name, now) {
 			delete(c.until, name)
 			delete(c.busy, name)
+			delete(c.missed, name)
 		}
 	}
 }

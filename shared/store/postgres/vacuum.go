@@ -33,7 +33,7 @@ func (s *Store) vacuum() {
 		case helped:
 			pause = max(lookEvery, vacuumRest*took)
 		default:
-			pause = min(2*max(pause, took), vacuumLater)
+			pause = max(vacuumRest*took, min(2*pause, vacuumLater))
 		}
 	}
 }
