@@ -28,6 +28,7 @@ type Members interface {
 type Queue interface {
 	ReadEarly(ctx context.Context, by queue.Claimer, max int) *queue.Early
 	Wait(by queue.Claimer) *queue.Waiting
+	Expect(by queue.Claimer) *queue.Waiting
 	Mark() queue.Mark
 	IsQuiet(by queue.Claimer, since queue.Mark) bool
 	Claim(ctx context.Context, by queue.Claimer, max int) ([]queue.Lease, error)
@@ -93,6 +94,9 @@ func (x *Exchanges) Exchange(ctx context.Context, id string, r Request) (Respons
 		return Response{}, err
 	}
 	defer s.leave(t)
+	if !t.first {
+		r.Look.forgo()
+	}
 	first := &call{x: x, id: id, request: r, session: s, turn: t, ends: time.Now().Add(r.Wait)}
 	if before := s.rest.Swap(nil); before.isFor(&r) {
 		if got, done, err := first.goOn(ctx, before); done {
@@ -145,11 +149,12 @@ type call struct {
 	instance membership.Instance
 	entry    entry
 	claims   []queue.Lease
-	claimed  bool       // a claim was made with the results
-	asked    bool       // for tasks, with the results or without
-	waited   bool       // for a claim or a stop
-	began    time.Time  // before the instance was read
-	mark     queue.Mark // before the instance was read, or before the newest claim while it waited
+	claimed  bool           // a claim was made with the results
+	next     *queue.Waiting // is about to begin, since that claim has found nothing; nil: it is not
+	asked    bool           // for tasks, with the results or without
+	waited   bool           // for a claim or a stop
+	began    time.Time      // before the instance was read
+	mark     queue.Mark     // before the instance was read, or before the newest claim while it waited
 }
 
 func (c *call) run(ctx context.Context) (Response, error) {

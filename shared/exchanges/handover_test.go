@@ -2,6 +2,7 @@ package exchanges_test
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -50,7 +51,7 @@ type slowOnce struct {
 }
 
 func (s *slowOnce) Write(ctx context.Context, w store.Write) error {
-	if changes(w.Ops[0]) && s.armed.CompareAndSwap(true, false) {
+	if slices.ContainsFunc(w.Ops, changes) && s.armed.CompareAndSwap(true, false) {
 		close(s.at)
 		<-s.on
 	}

@@ -45,6 +45,26 @@ func (c *call) linger(ctx context.Context, w *queue.Waiting) (got Response, done
 	return got, false, nil
 }
 
+// expect returns the wait that follows an exchange with ends, which tasks that are added meanwhile wait for; nil if none is to. An instance that has
+// found enough the last time probably does so again, and what is added need not wait for that.
+func (x *Exchanges) expect(s *session, by *queue.Claimer, r *Request) *queue.Waiting {
+	if r.Max <= 0 || len(r.Beats) > 0 || s.busy.Load() {
+		return nil
+	}
+	return x.queue.Expect(*by)
+}
+
+// soon ends an exchange that has told ends and has claimed in vain: if a task was added meanwhile, whoever adds it starts it.
+func (c *call) soon() error {
+	if c.next == nil || len(c.entry.now.Stops) > 0 || !c.next.Begin(c.claimer(), c.room()) {
+		return nil
+	}
+	<-c.next.Ready()
+	leases, unknown := c.next.Leases()
+	c.got(leases)
+	return unknown // the record has them: whoever repeats the exchange gets them too
+}
+
 // pause waits until something has become ready, or lingerFor is over.
 func (c *call) pause(ctx context.Context, w *queue.Waiting) {
 	over := time.NewTimer(lingerFor)

@@ -27,21 +27,27 @@ func (p *process) lulled(t *testing.T, id string) {
 // third makes the third exchange of an instance, which waits.
 func (p *process) third(ctx context.Context, t *testing.T, id string) <-chan outcome {
 	t.Helper()
+	done := p.looks(ctx, id, exchanges.Request{Seq: 3, Max: 5, Wait: 3 * time.Second})
+	synctest.Wait()
+	return done
+}
+
+// looks makes an exchange as a server does, which looks at the instance first.
+func (p *process) looks(ctx context.Context, id string, r exchanges.Request) <-chan outcome {
 	done := make(chan outcome, 1)
 	began := time.Now()
+	r.Explain = explain
 	go func() {
-		ask := exchanges.Request{Seq: 3, Max: 5, Wait: 3 * time.Second, Explain: explain}
-		look, err := p.Look(ctx, id, &ask)
+		look, err := p.Look(ctx, id, &r)
 		defer look.End()
 		if err != nil {
 			done <- outcome{err: err}
 			return
 		}
-		ask.Look = &look
-		got, err := p.Exchange(ctx, id, ask)
+		r.Look = &look
+		got, err := p.Exchange(ctx, id, r)
 		done <- outcome{got, err, time.Since(began)}
 	}()
-	synctest.Wait()
 	return done
 }
 

@@ -18,12 +18,24 @@ type Look struct {
 	began    time.Time  // before the instance was read
 	mark     queue.Mark // likewise
 	record   record
-	read     bool         // the record is known too
-	early    *queue.Early // what the claim decides by
+	read     bool           // the record is known too
+	early    *queue.Early   // what the claim decides by
+	next     *queue.Waiting // of the instance, if the claim finds nothing; nil: none is expected
 }
 
 // End waits until nothing is read for the exchange any more. It is called after the exchange, or where none is made.
-func (l *Look) End() { l.early.End() }
+func (l *Look) End() {
+	l.early.End()
+	l.forgo()
+}
+
+// forgo lets tasks that are added become ready; l may be nil.
+func (l *Look) forgo() {
+	if l != nil && l.next != nil {
+		l.next.End()
+		l.next = nil
+	}
+}
 
 // Look returns what an exchange of an instance begins with. Where that is a request to the store, what the exchange needs next is read
 // beside it, until [Look.End] returns: also after an error, which is [membership.ErrNoInstance], or of the store.
@@ -37,8 +49,11 @@ func (x *Exchanges) Look(ctx context.Context, id string, r *Request) (l Look, er
 		return l, err
 	}
 	ctx = store.WithCompany(ctx, 2)
-	if by := x.sessions.claimer(id); by != nil && len(r.Results) > 0 {
-		l.early = x.queue.ReadEarly(ctx, *by, min(r.Max, mostClaims))
+	if s := x.sessions.known(id); s != nil && len(r.Results) > 0 {
+		if by := s.claims.Load(); by != nil {
+			l.next = x.expect(s, by, r)
+			l.early = x.queue.ReadEarly(ctx, *by, min(r.Max, mostClaims))
+		}
 	}
 	var reads sync.WaitGroup
 	defer reads.Wait()

@@ -84,17 +84,24 @@ func (c *call) end(ctx context.Context) error {
 
 // endAll writes results, and claims tasks in their place, if the exchange asks for some.
 func (c *call) endAll(ctx context.Context, results []queue.Completion) (ends []queue.Ended, err error) {
+	l := c.looked()
 	if c.claimed = len(results) > 0 && c.mayClaim(); !c.claimed {
+		l.forgo()
 		return c.x.queue.CompleteAll(ctx, c.instance.Claimer(), results, &c.entry)
 	}
 	c.asked = true
 	by := c.claimer()
 	c.session.claims.Store(&queue.Claimer{Instance: by.Instance, Name: by.Name, Capacity: by.Capacity, Jobs: by.Jobs})
-	if l := c.looked(); l != nil {
-		by.Early = l.early
+	if l != nil {
+		by.Early, by.Next = l.early, l.next
 	}
 	var leases []queue.Lease
 	ends, leases, err = c.x.queue.CompleteAllAndClaim(ctx, results, by, c.room())
 	c.got(leases)
+	if c.next = by.Next; len(leases) > 0 || err != nil {
+		c.next = nil
+		l.forgo()
+	}
+	c.session.busy.Store(len(leases) > 1)
 	return ends, err
 }

@@ -24,6 +24,7 @@ type session struct {
 	held     map[string]bool // the leases that the instance holds; nil: not known
 	due      time.Time       // when some of them are to be extended
 
+	busy   atomic.Bool                   // its last claim with results has brought it half of what it has room for
 	claims atomic.Pointer[queue.Claimer] // how the instance has claimed last; nil: it is not known
 	rest   atomic.Pointer[rest]          // set while no exchange is under way; nil: nothing that the next one could go on with
 
@@ -112,14 +113,6 @@ func (s *sessions) of(id string) *session {
 	}
 	found.users++
 	return found
-}
-
-// claimer returns how an instance has claimed last, nil if that is not known.
-func (s *sessions) claimer(id string) *queue.Claimer {
-	if known := s.known(id); known != nil {
-		return known.claims.Load()
-	}
-	return nil
 }
 
 // known returns the session of an instance, nil if there is none.

@@ -77,6 +77,7 @@
 //	due.go        entries that fall due
 //	alarm.go      when this process looks at due entries and leases
 //	wait.go       instances that wait for tasks
+//	expect.go     the wait that follows the end of a task, before it begins
 //	calls.go      which lines a process was told of
 //	looks.go      what became of the wakes of an instance without a free slot
 //	broadcast.go  waking the instances that wait in other processes

@@ -33,10 +33,13 @@ type handover struct {
 // handOver returns the addition with a claim in the place of the instance that has waited longest; nil if its tasks are to become ready.
 func (q *Queue) handOver(ctx context.Context, a *addition) *handover {
 	l := a.tasks[0].line
-	if !l.ForInstances() || !q.waiters.take(l) || !a.isPlain(l) || !q.strategy.precedes(ctx, []layout.Line{l}, a.best()) {
+	if !l.ForInstances() || !q.waiters.mayTake(l) || !a.isPlain(l) || !q.strategy.precedes(ctx, []layout.Line{l}, a.best()) {
 		return nil
 	}
 	w := q.waiters.reserve(l)
+	if w == nil {
+		w = q.waiters.reserveExpected(ctx, l)
+	}
 	if w == nil {
 		return nil
 	}

@@ -87,6 +87,7 @@ type Claimer struct {
 
 	Until  time.Time // the end of the claimer's own lease: leases end then at first, whatever their length; zero: they have their length
 	Early  *Early    // what was read before the claim; nil: nothing was
+	Next   *Waiting  // its next wait, which will not begin if the claim finds a task; nil: none is expected
 	Beside Beside    // is written with the starts; only with a Capacity. Nil: nothing is
 }
 

@@ -27,6 +27,7 @@ func (q *Queue) CompleteAllAndClaim(ctx context.Context, all []Completion, by Cl
 		return nil, nil, err
 	}
 	if len(s.ends) < len(all) || by.Capacity <= 0 || by.Once != nil || !s.makeNothingReady() {
+		by.Next.forgo()
 		ended, err := q.completeFrom(ctx, s, by.Instance, all)
 		if err != nil {
 			return ended, nil, err
@@ -86,6 +87,9 @@ func (q *Queue) turnOver(ctx context.Context, a *asking) {
 		mark = a.by.Early.mark
 	}
 	c, none := q.inTheirPlace(ctx, at, &a.by, a.ends, a.max)
+	if !none {
+		a.by.Next.forgo()
+	}
 	if c == nil {
 		a.endErr = q.writeEndings(ctx, a.ends)
 	} else {
@@ -104,6 +108,7 @@ func (q *Queue) turnOver(ctx context.Context, a *asking) {
 	if enough := 2*len(a.leases) >= a.max; len(lines) == 0 && (enough || none && q.IsQuiet(a.by, mark)) {
 		return // it has enough to do until it asks again, which costs less than another write; or there is still nothing
 	}
+	a.by.Next.forgo()
 	more, err := q.claim(ctx, a.by, at, a.max-len(a.leases))
 	if a.leases = joinedTo(a.leases, more); len(a.leases) == 0 {
 		a.err = err

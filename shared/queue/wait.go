@@ -40,6 +40,8 @@ type Waiting struct {
 	reserved Mark        // when that began
 	leases   []Lease     // of tasks that were started for it
 	err      error       // some may have been started
+
+	begins chan struct{} // closed when a wait that is expected has begun, or will not; nil: it has, or was not expected
 }
 
 // acceptance is what may be started for one that waits.
@@ -118,15 +120,16 @@ func (q *Queue) Drain() { q.waiters.drain() }
 
 // waiters holds the waits of this process, the longest first.
 type waiters struct {
-	mu    sync.Mutex
-	all   []*Waiting
-	turn  uint64                 // of the newest wait
-	from  map[layout.Line]uint64 // by line: no wait before this turn takes from it, so that each wait is asked once for each line
-	ended bool
-	stop  context.CancelFunc       // of the look-out; nil while there is none
-	full  map[string]bool          // instances that have no free slot
-	looks map[string][]layout.Line // by instance: the lines for which it was woken since its last claim
-	calls calls
+	mu       sync.Mutex
+	all      []*Waiting
+	turn     uint64                 // of the newest wait
+	from     map[layout.Line]uint64 // by line: no wait before this turn takes from it, so that each wait is asked once for each line
+	expected []*Waiting             // are about to begin, and no addition waits for that
+	ended    bool
+	stop     context.CancelFunc       // of the look-out; nil while there is none
+	full     map[string]bool          // instances that have no free slot
+	looks    map[string][]layout.Line // by instance: the lines for which it was woken since its last claim
+	calls    calls
 }
 
 func (s *waiters) enter(q *Queue, w *Waiting) {
@@ -147,6 +150,7 @@ func (s *waiters) enter(q *Queue, w *Waiting) {
 func (s *waiters) leave(w *Waiting, looks bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.expectNoMore(w)
 	if w.handing {
 		s.mu.Unlock()
 		<-w.ready
@@ -217,6 +221,13 @@ func (s *waiters) free(w *Waiting, l layout.Line) {
 		w.handing, w.woken, w.line = false, !s.ended, l
 		close(w.ready)
 	}
+}
+
+// mayTake reports whether any instance that waits, or is expected to, takes from a line.
+func (s *waiters) mayTake(l layout.Line) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.first(l) < len(s.all) || s.expects(l) != nil
 }
 
 // take reports whether any waiting instance takes from a line.
