@@ -98,12 +98,15 @@ func (x *Exchanges) Exchange(ctx context.Context, id string, r Request) (Respons
 		r.Look.forgo()
 	}
 	first := &call{x: x, id: id, request: r, session: s, turn: t, ends: time.Now().Add(r.Wait)}
-	if before := s.rest.Swap(nil); before.isFor(&r) {
+	before := s.rest.Swap(nil)
+	s.follows(before)
+	if before.isFor(&r) {
 		if got, done, err := first.goOn(ctx, before); done {
 			return got, err
 		}
 		r = first.request
 	}
+	before.drop()
 	for try := 0; ; try++ {
 		c := &call{x: x, id: id, request: r, session: s, turn: t, ends: first.ends, woken: first.woken, rested: first.rested, tries: try}
 		got, err := c.run(ctx)

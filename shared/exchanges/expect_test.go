@@ -48,7 +48,14 @@ func (s *slow) Reserve(ctx context.Context, key store.Key, ids int, now int64) (
 // runsOne has an instance hold a task, by its third exchange, after it has told the end of another. It returns the fourth, which tells that of this one.
 func (p *process) runsOne(t *testing.T, id string) exchanges.Request {
 	t.Helper()
+	return p.runsOneAfter(t, id, 0)
+}
+
+// runsOneAfter is runsOne, where the third exchange comes so long after the second.
+func (p *process) runsOneAfter(t *testing.T, id string, after time.Duration) exchanges.Request {
+	t.Helper()
 	p.lulled(t, id)
+	time.Sleep(after) // of virtual time
 	p.add(t, 1)
 	third := p.must(t, id, exchanges.Request{Seq: 3, Max: 5})
 	return exchanges.Request{Seq: 4, Max: 5, Results: ok(tokensOf(third.Claims)...)}
@@ -103,6 +110,60 @@ func addedAfter(t *testing.T, after time.Duration) (took time.Duration) {
 	p.must(t, id, exchanges.Request{Seq: 5, Results: ok(tokensOf(got.Claims)...)})
 	finished(t, p, ids)
 	return got.took
+}
+
+// A task that is added when the end of another was told, and the next exchange is on its way, waits for that, if it comes at once as it did before.
+func TestATaskIsAddedBeforeTheNextExchange(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	for name, c := range map[string]struct {
+		before, comes time.Duration // from the response to the next exchange, the last time and now; 0: it does not come
+		waits         time.Duration // the addition
+		writes        int
+	}{
+		"it comes at once":      {0, ms, ms, 1},
+		"it does not come":      {0, 0, 2 * ms, 1},
+		"it came late the last": {5 * ms, ms, 0, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &counted{Store: shared(t)}
+				p := open(t, s)
+				id := p.register(t, 5)
+				fourth := p.runsOneAfter(t, id, c.before)
+				got := <-p.looks(t.Context(), id, fourth)
+				check(t, got.err)
+				began := time.Now()
+				var ids []task.ID
+				writes := s.writesOf(func() {
+					added := make(chan time.Duration, 1)
+					go func() {
+						ids = p.add(t, 1)
+						added <- time.Since(began)
+					}()
+					if c.comes > 0 {
+						time.Sleep(c.comes) // of virtual time
+						got = <-p.looks(t.Context(), id, exchanges.Request{Seq: 5, Max: 5, Wait: 3 * time.Second})
+						if len(got.Claims) != 1 || got.took != 0 {
+							t.Errorf("exchange = %+v, want the task at once", got)
+						}
+					}
+					if waited := <-added; waited != c.waits {
+						t.Errorf("a task was added after %v, want %v", waited, c.waits)
+					}
+				})
+				if writes != c.writes {
+					t.Errorf("%d writes, want %d", writes, c.writes)
+				}
+				rest := tokensOf(got.Claims)
+				for seq := int64(6); seq < 8; seq++ {
+					rest = tokensOf(p.must(t, id, exchanges.Request{Seq: seq, Max: 5, Results: ok(rest...)}).Claims)
+				}
+				finished(t, p, ids)
+			})
+		})
+	}
 }
 
 // What is added waits neither for an exchange that has found a task, nor for long for one that hangs.

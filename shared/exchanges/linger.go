@@ -10,7 +10,8 @@ import (
 // An instance that has told the ends of tasks, and for which there was no other, asks again at once and waits; and where tasks come one by one, so
 // does the next task. So that exchange lingers before it reads and writes anything: a task that is added in this process meanwhile is started for
 // it by the write that adds it, under the condition that the record is as this process has left it. It goes by the instance as the exchange before
-// has read it, a moment ago, as every claim does.
+// has read it, a moment ago, as every claim does. Its wait is expected even before it comes (see [queue.Queue.Expect]), so that the same happens to a task
+// that is added while the exchange before it ends the others, or is on its way back.
 
 const (
 	// lingerFor is how long an exchange lingers. What other processes have added is found so much later.
@@ -29,12 +30,21 @@ func (r *rest) lingers() bool { return !r.ended.IsZero() }
 // mayLinger reports whether the instance's leases need nothing meanwhile.
 func (s *session) mayLinger() bool { return !s.changed.Load() && time.Until(s.due) >= leastLinger }
 
-// linger makes an exchange that gets a task within lingerFor, by a wait that has begun; done is false if it has to be made as any other.
-func (c *call) linger(ctx context.Context, w *queue.Waiting) (got Response, done bool, err error) {
+// linger makes an exchange that gets a task within lingerFor; done is false if it has to be made as any other.
+func (c *call) linger(ctx context.Context, before *rest) (got Response, done bool, err error) {
 	now := record{Seq: c.request.Seq, Expires: c.instance.Expires.UnixMicro(), version: c.session.last.version}
 	c.entry = entry{x: c.x, id: c.id, explain: c.request.Explain, now: now, stale: true}
-	w.Accept(c.claimer(), c.room())
-	c.pause(ctx, w)
+	w := c.begun(before.next)
+	if w == nil {
+		before.drop()
+		w = c.x.queue.Wait(c.waits())
+		if !w.IsQuiet(before.mark) {
+			w.End()
+			return got, false, nil
+		}
+		w.Accept(c.claimer(), c.room())
+		c.pause(ctx, w)
+	}
 	leases, unknown := w.Leases()
 	if len(leases) > 0 || unknown != nil {
 		c.got(leases)
@@ -56,13 +66,26 @@ func (x *Exchanges) expect(s *session, by *queue.Claimer, r *Request) *queue.Wai
 
 // soon ends an exchange that has told ends and has claimed in vain: if a task was added meanwhile, whoever adds it starts it.
 func (c *call) soon() error {
-	if c.next == nil || len(c.entry.now.Stops) > 0 || !c.next.Begin(c.claimer(), c.room()) {
+	if len(c.entry.now.Stops) > 0 {
 		return nil
 	}
-	<-c.next.Ready()
-	leases, unknown := c.next.Leases()
+	w := c.begun(c.next)
+	if w == nil {
+		return nil
+	}
+	c.next = nil
+	leases, unknown := w.Leases()
 	c.got(leases)
 	return unknown // the record has them: whoever repeats the exchange gets them too
+}
+
+// begun returns an expected wait after it has begun and is over, if a task is to be started for it; otherwise nil.
+func (c *call) begun(next *queue.Waiting) *queue.Waiting {
+	if next == nil || !next.Begin(c.claimer(), c.room()) {
+		return nil
+	}
+	<-next.Ready()
+	return next
 }
 
 // pause waits until something has become ready, or lingerFor is over.

@@ -20,8 +20,27 @@ import (
 type rest struct {
 	seq      int64 // of the exchange
 	instance membership.Instance
-	mark     queue.Mark // of its last claim in vain
-	ended    time.Time  // when it began, if it has told ends; zero if it has waited
+	mark     queue.Mark     // of its last claim in vain
+	ended    time.Time      // when it began, if it has told ends; zero if it has waited
+	over     time.Time      // when it has returned its response
+	next     *queue.Waiting // that of the next one, which is expected at once; nil: it is not
+}
+
+// expectedWithin is how soon the next exchange must have come the last time, so that it is expected at once after one that has told ends.
+const expectedWithin = 2 * time.Millisecond
+
+// follows notes how soon an exchange comes after one that has told ends.
+func (s *session) follows(before *rest) {
+	if before != nil && before.lingers() {
+		s.prompt = time.Since(before.over) <= expectedWithin
+	}
+}
+
+// drop has additions wait no longer for the next exchange.
+func (r *rest) drop() {
+	if r != nil && r.next != nil {
+		r.next.End()
+	}
 }
 
 // leastRest is how long an exchange must wait to rest.
@@ -63,7 +82,12 @@ func (c *call) noteRest() {
 	case c.waited && len(c.session.held) == 0:
 		c.session.rest.Store(&rest{seq: c.request.Seq, instance: c.instance, mark: c.mark})
 	case c.claimed && !c.x.alone:
-		c.session.rest.Store(&rest{seq: c.request.Seq, instance: c.instance, mark: c.mark, ended: c.began})
+		before := &rest{seq: c.request.Seq, instance: c.instance, mark: c.mark, ended: c.began, over: time.Now()}
+		if c.next != nil && c.session.prompt {
+			before.next, c.request.Look.next = c.next, nil
+			before.next.Within(expectedWithin)
+		}
+		c.session.rest.Store(before)
 	}
 }
 
@@ -74,14 +98,16 @@ func (c *call) goOn(ctx context.Context, before *rest) (got Response, done bool,
 	if s.last.version == 0 || before.lingers() && !s.mayLinger() || !before.lingers() && !c.holdsNothing(ctx) {
 		return got, false, nil
 	}
+	if before.lingers() {
+		s.seen = c.request.Seq
+		return c.linger(ctx, before)
+	}
 	w := c.x.queue.Wait(c.waits())
 	if !w.IsQuiet(before.mark) {
 		w.End()
 		return got, false, nil
 	}
-	if s.seen = c.request.Seq; before.lingers() {
-		return c.linger(ctx, w)
-	}
+	s.seen = c.request.Seq
 	is, err := c.x.rests.wait(ctx, w, c)
 	switch is {
 	case ended:

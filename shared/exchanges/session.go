@@ -21,6 +21,7 @@ type session struct {
 	last     record          // as this process has written it, or returned it; version 0: it has not
 	seen     int64           // the greatest number, also of one that has waited and is not stored
 	returned bool            // the last exchange has returned its response
+	prompt   bool            // the exchange that followed one with ends last came at once
 	held     map[string]bool // the leases that the instance holds; nil: not known
 	due      time.Time       // when some of them are to be extended
 

@@ -18,7 +18,7 @@ const expectedFor = 20 * time.Millisecond
 // Expect returns a wait that is about to begin, unless it turns out that there is a task already. It is the Next of a claim, and followed by
 // [Waiting.Begin] or [Waiting.End].
 func (q *Queue) Expect(by Claimer) *Waiting {
-	w := &Waiting{q: q, by: by, ready: make(chan struct{}), begins: make(chan struct{})}
+	w := &Waiting{q: q, by: by, ready: make(chan struct{}), begins: make(chan struct{}), until: time.Now().Add(time.Hour)}
 	s := &q.waiters
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,16 +29,25 @@ func (q *Queue) Expect(by Claimer) *Waiting {
 }
 
 // Begin begins an expected wait if an addition waits for that, as if it had been made with [Waiting.Accept]: Ready is closed once the tasks are
-// started, or are not after all. Otherwise Begin returns false, and the wait is over.
+// started, or are not after all. Otherwise Begin returns false, and the wait is still expected.
 func (w *Waiting) Begin(by Claimer, max int) bool {
 	s := &w.q.waiters
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w.handing && w.begins != nil {
-		w.accepts, w.reserved = &acceptance{by, max}, Mark{s.calls.newest}
+	if !w.handing || w.begins == nil {
+		return false
 	}
+	w.accepts, w.reserved = &acceptance{by, max}, Mark{s.calls.newest}
 	s.expectNoMore(w)
-	return w.accepts != nil
+	return true
+}
+
+// Within says that an expected wait begins within some time, or not at all.
+func (w *Waiting) Within(d time.Duration) {
+	s := &w.q.waiters
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.until = time.Now().Add(d)
 }
 
 // forgo says of a wait, which may be nil, that it will not begin.
@@ -65,6 +74,11 @@ func (s *waiters) expectNoMore(w *Waiting) {
 
 // expects returns the first expected wait that takes from a line and has a free slot; nil if there is none. The caller holds mu.
 func (s *waiters) expects(l layout.Line) *Waiting {
+	if len(s.expected) == 0 {
+		return nil
+	}
+	now := time.Now()
+	s.expected = slices.DeleteFunc(s.expected, func(w *Waiting) bool { return now.After(w.until) })
 	for _, w := range s.expected {
 		if w.by.takes(l) && !s.full[w.by.Instance] {
 			return w
@@ -79,7 +93,7 @@ func (s *waiters) reserveExpected(ctx context.Context, l layout.Line) *Waiting {
 	if w == nil {
 		return nil
 	}
-	late := time.NewTimer(expectedFor)
+	late := time.NewTimer(min(expectedFor, time.Until(w.until)))
 	defer late.Stop()
 	select {
 	case <-begins:

@@ -42,6 +42,7 @@ type Waiting struct {
 	err      error       // some may have been started
 
 	begins chan struct{} // closed when a wait that is expected has begun, or will not; nil: it has, or was not expected
+	until  time.Time     // when it will have begun
 }
 
 // acceptance is what may be started for one that waits.
