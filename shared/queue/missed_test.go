@@ -6,6 +6,7 @@ import (
 
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
 )
 
 // refusing is a shared store that refuses the next write of several operations, after something has happened.
@@ -46,5 +47,62 @@ func TestAClaimThatFailsNotifiesThoseThatItHasKeptOff(t *testing.T) {
 	}
 	if len(p.claim(1)) != 1 {
 		t.Error("the task is not found again")
+	}
+}
+
+// stopping is a shared store that calls a function before a write that changes a task.
+type stopping struct {
+	shared
+	before map[string]func() // by the task's UUID; each is called once
+}
+
+// Write calls the functions of the tasks that it changes.
+func (s *stopping) Write(ctx context.Context, w store.Write) error {
+	for i := range w.Ops {
+		if stop := s.before[w.Ops[i].Item.Key.Sort]; stop != nil {
+			delete(s.before, w.Ops[i].Item.Key.Sort)
+			stop()
+		}
+	}
+	return s.shared.Write(ctx, w)
+}
+
+// What a claim has picked and put back is another's by the time that the claim is over.
+func TestAClaimThatIsOverLeavesToOthersWhatItHasPutBack(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, set())
+	s := &stopping{shared: shared{b.store}, before: map[string]func(){}}
+	p := b.over(s, b.clock)
+	claim := func(name string) []queue.Lease {
+		leases, err := p.Claim(t.Context(), queue.Claimer{Instance: name}, 1)
+		if err != nil {
+			t.Error(err)
+		}
+		return leases
+	}
+	limited := queue.New{Job: "/plain", Concurrency: &task.Concurrency{Key: "k", Limit: 1}}
+	p.one(limited)
+	claim("before")
+	p.one(limited) // the first claim finds that it may not start, and then picks two at once
+	first, second := p.one(queue.New{Job: "/plain"}), p.one(queue.New{Job: "/plain"})
+
+	picked, on, other := make(chan struct{}), make(chan struct{}), make(chan []queue.Lease, 1)
+	s.before[first.UUID()] = func() {
+		go func() { other <- claim("b") }()
+		<-picked
+	}
+	s.before[second.UUID()] = func() {
+		close(picked)
+		<-on
+	}
+	if got := claim("a"); len(got) != 1 || got[0].Task.ID != first {
+		t.Errorf("the first claim has started %v", got)
+	}
+	if got := claim("c"); len(got) != 0 {
+		t.Errorf("%v is started, which another claim is about to start", got[0].Task.ID)
+	}
+	close(on)
+	if got := <-other; len(got) != 1 || got[0].Task.ID != second {
+		t.Errorf("the second claim has started %v", got)
 	}
 }

@@ -221,7 +221,8 @@ func behind(places []layout.Place, rival *layout.Taken, lost layout.Place) []lay
 	if rival != nil {
 		to = max(to, rival.To)
 	}
-	return slices.DeleteFunc(places, func(p layout.Place) bool { return p.At.Partition == lost.At.Partition && p.At.Sort <= to })
+	isBefore := func(p layout.Place) bool { return p.At.Partition == lost.At.Partition && p.At.Sort <= to }
+	return slices.DeleteFunc(slices.Clone(places), isBefore)
 }
 
 // lostMark is an entry that another claimer has marked before, and that one's mark, if it is known.

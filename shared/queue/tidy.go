@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue/layout"
@@ -34,12 +35,18 @@ func (c *claim) tidy(ctx context.Context) error {
 	return q.moveHome(ctx, c.misplaced)
 }
 
-// putBack puts back entries that were not tried.
+// putBack puts back entries that were not tried. From then on they may be other claims' picks, and are not this one's any more.
 func (c *claim) putBack(ctx context.Context) {
 	left := c.left
-	if c.left = nil; len(left) > 0 {
-		c.view.putBack(ctx, left, c.full)
+	if c.left = nil; len(left) == 0 {
+		return
 	}
+	names := make(map[entryName]bool, len(left))
+	for i := range left {
+		names[nameOf(&left[i])] = true
+	}
+	c.picks = slices.DeleteFunc(slices.Clone(c.picks), func(p layout.Place) bool { return names[nameOf(&p)] })
+	c.view.putBack(ctx, left, c.full)
 }
 
 // end ends the tasks that are not to be started any more, many in one write.
