@@ -95,7 +95,7 @@ func (x *Exchanges) Exchange(ctx context.Context, id string, r Request) (Respons
 	}
 	defer s.leave(t)
 	if !t.first {
-		r.Look.forgo()
+		r.Look.endNext()
 	}
 	first := &call{x: x, id: id, request: r, session: s, turn: t, ends: time.Now().Add(r.Wait)}
 	before := s.rest.Swap(nil)
@@ -106,7 +106,7 @@ func (x *Exchanges) Exchange(ctx context.Context, id string, r Request) (Respons
 		}
 		r = first.request
 	}
-	before.drop()
+	before.endNext()
 	for try := 0; ; try++ {
 		c := &call{x: x, id: id, request: r, session: s, turn: t, ends: first.ends, woken: first.woken, rested: first.rested, tries: try}
 		got, err := c.run(ctx)

@@ -32,11 +32,14 @@ func (s *session) mayLinger() bool { return !s.changed.Load() && time.Until(s.du
 
 // linger makes an exchange that gets a task within lingerFor; done is false if it has to be made as any other.
 func (c *call) linger(ctx context.Context, before *rest) (got Response, done bool, err error) {
+	if !c.x.queue.IsQuiet(c.waits(), before.mark) {
+		return got, false, nil
+	}
 	now := record{Seq: c.request.Seq, Expires: c.instance.Expires.UnixMicro(), version: c.session.last.version}
 	c.entry = entry{x: c.x, id: c.id, explain: c.request.Explain, now: now, stale: true}
 	w := c.begun(before.next)
+	before.endNext()
 	if w == nil {
-		before.drop()
 		w = c.x.queue.Wait(c.waits())
 		if !w.IsQuiet(before.mark) {
 			w.End()
@@ -56,7 +59,7 @@ func (c *call) linger(ctx context.Context, before *rest) (got Response, done boo
 }
 
 // expect returns the wait that follows an exchange with ends, which tasks that are added meanwhile wait for; nil if none is to. An instance that has
-// found enough the last time probably does so again, and what is added need not wait for that.
+// found several the last time probably does so again, and what is added need not wait for that.
 func (x *Exchanges) expect(s *session, by *queue.Claimer, r *Request) *queue.Waiting {
 	if r.Max <= 0 || len(r.Beats) > 0 || s.busy.Load() {
 		return nil
@@ -66,8 +69,9 @@ func (x *Exchanges) expect(s *session, by *queue.Claimer, r *Request) *queue.Wai
 
 // soon ends an exchange that has told ends and has claimed in vain: if a task was added meanwhile, whoever adds it starts it.
 func (c *call) soon() error {
-	if len(c.entry.now.Stops) > 0 {
-		return nil
+	if c.next != nil && len(c.entry.now.Stops) > 0 {
+		c.next = nil
+		c.request.Look.endNext()
 	}
 	w := c.begun(c.next)
 	if w == nil {

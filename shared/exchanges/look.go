@@ -26,11 +26,11 @@ type Look struct {
 // End waits until nothing is read for the exchange any more. It is called after the exchange, or where none is made.
 func (l *Look) End() {
 	l.early.End()
-	l.forgo()
+	l.endNext()
 }
 
-// forgo lets tasks that are added become ready; l may be nil.
-func (l *Look) forgo() {
+// endNext has no addition wait for the next wait any more. l may be nil.
+func (l *Look) endNext() {
 	if l != nil && l.next != nil {
 		l.next.End()
 		l.next = nil

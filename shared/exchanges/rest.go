@@ -22,7 +22,7 @@ type rest struct {
 	instance membership.Instance
 	mark     queue.Mark     // of its last claim in vain
 	ended    time.Time      // when it began, if it has told ends; zero if it has waited
-	over     time.Time      // when it has returned its response
+	over     time.Time      // when its response was about to be returned
 	next     *queue.Waiting // that of the next one, which is expected at once; nil: it is not
 }
 
@@ -36,10 +36,11 @@ func (s *session) follows(before *rest) {
 	}
 }
 
-// drop has additions wait no longer for the next exchange.
-func (r *rest) drop() {
+// endNext has no addition wait for the next wait any more. r may be nil.
+func (r *rest) endNext() {
 	if r != nil && r.next != nil {
 		r.next.End()
+		r.next = nil
 	}
 }
 

@@ -86,7 +86,7 @@ func (c *call) end(ctx context.Context) error {
 func (c *call) endAll(ctx context.Context, results []queue.Completion) (ends []queue.Ended, err error) {
 	l := c.looked()
 	if c.claimed = len(results) > 0 && c.mayClaim(); !c.claimed {
-		l.forgo()
+		l.endNext()
 		return c.x.queue.CompleteAll(ctx, c.instance.Claimer(), results, &c.entry)
 	}
 	c.asked = true
@@ -100,7 +100,7 @@ func (c *call) endAll(ctx context.Context, results []queue.Completion) (ends []q
 	c.got(leases)
 	if c.next = by.Next; len(leases) > 0 || err != nil {
 		c.next = nil
-		l.forgo()
+		l.endNext()
 	}
 	c.session.busy.Store(len(leases) > 1)
 	return ends, err

@@ -25,7 +25,7 @@ type session struct {
 	held     map[string]bool // the leases that the instance holds; nil: not known
 	due      time.Time       // when some of them are to be extended
 
-	busy   atomic.Bool                   // its last claim with results has brought it half of what it has room for
+	busy   atomic.Bool                   // its last claim with results has brought it more than one task
 	claims atomic.Pointer[queue.Claimer] // how the instance has claimed last; nil: it is not known
 	rest   atomic.Pointer[rest]          // set while no exchange is under way; nil: nothing that the next one could go on with
 
@@ -134,6 +134,7 @@ func (s *sessions) done(of *session) {
 func (s *sessions) tidy() {
 	for id, each := range s.all {
 		if each.users == 0 && time.Since(each.used) > forgetAfter {
+			each.rest.Swap(nil).endNext()
 			if delete(s.all, id); each.unwatch != nil {
 				each.unwatch()
 			}

@@ -31,23 +31,27 @@ type handover struct {
 }
 
 // handOver returns the addition with a claim in the place of the instance that has waited longest; nil if its tasks are to become ready.
-func (q *Queue) handOver(ctx context.Context, a *addition) *handover {
+func (q *Queue) handOver(ctx context.Context, a *addition) (h *handover) {
 	l := a.tasks[0].line
 	if !l.ForInstances() || !q.waiters.mayTake(l) || !a.isPlain(l) || !q.strategy.precedes(ctx, []layout.Line{l}, a.best()) {
 		return nil
 	}
-	w := q.waiters.reserve(l)
-	if w == nil {
-		w = q.waiters.reserveExpected(ctx, l)
+	w, expected := q.waiters.reserve(l)
+	if expected != nil {
+		w = expected.begun(ctx)
 	}
 	if w == nil {
 		return nil
 	}
+	defer func() {
+		if h == nil { // also if what follows panics
+			q.waiters.free(w, l)
+		}
+	}()
 	early := q.strategy.readInPlace(store.WithCompany(ctx, 0), &w.accepts.by, l)
 	c := q.claimInPlace(ctx, w, l, a, early)
 	if c == nil {
 		early.End()
-		q.waiters.free(w, l)
 		return nil
 	}
 	return &handover{addition: a, to: w, line: l, claim: c, early: early, err: errNothing}

@@ -41,8 +41,9 @@ type Waiting struct {
 	leases   []Lease     // of tasks that were started for it
 	err      error       // some may have been started
 
-	begins chan struct{} // closed when a wait that is expected has begun, or will not; nil: it has, or was not expected
-	until  time.Time     // when it will have begun
+	isExpected bool          // before it begins
+	begins     chan struct{} // closed when an expected wait begins, or will not; nil: it has been
+	until      time.Time     // after which an expected wait does not begin any more; zero: none
 }
 
 // acceptance is what may be started for one that waits.
@@ -186,9 +187,9 @@ func (s *waiters) wake(l layout.Line) bool {
 	return false
 }
 
-// reserve takes out the wait that would be woken for a task in a line, so that tasks are started for it; nil if there is none, or if it
-// does not accept that. It is followed by give or free.
-func (s *waiters) reserve(l layout.Line) *Waiting {
+// reserve takes out the wait that would be woken for a task in a line, so that tasks are started for it; nil if it does not accept that. If none
+// waits, it returns one that is expected to. Either is followed by give or free.
+func (s *waiters) reserve(l layout.Line) (*Waiting, *awaited) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := s.first(l); i < len(s.all); i++ {
@@ -197,13 +198,13 @@ func (s *waiters) reserve(l layout.Line) *Waiting {
 			continue
 		}
 		if w.accepts == nil {
-			return nil
+			return nil, nil
 		}
 		s.all = slices.Delete(s.all, i, i+1)
 		w.handing, w.reserved = true, Mark{s.calls.newest}
-		return w
+		return w, nil
 	}
-	return nil
+	return nil, s.await(l)
 }
 
 // give ends a wait that was reserved: tasks were started for it, or may have been if there is an error.
@@ -214,12 +215,13 @@ func (s *waiters) give(w *Waiting, leases []Lease, err error) {
 	close(w.ready)
 }
 
-// free wakes one that was reserved, and was given nothing: it claims by itself, since it may have missed a wake meanwhile.
+// free wakes one that was reserved, and was given nothing: it claims by itself, since it may have missed a wake meanwhile. One that was expected
+// has missed none.
 func (s *waiters) free(w *Waiting, l layout.Line) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w.handing {
-		w.handing, w.woken, w.line = false, !s.ended, l
+		w.handing, w.woken, w.line = false, !s.ended && !w.isExpected, l
 		close(w.ready)
 	}
 }
