@@ -83,7 +83,7 @@ func (r *engineRun) backlog() {
 }
 
 // wake runs one invocation of the function that notifications trigger, and returns how many notifications it sends. Those that the
-// engine sends meanwhile are lost.
+// engine sends meanwhile are lost, unless the time of the invocation is over: that is how a claim passes on what it has not come to.
 func (a *actor) wake() (notified int) {
 	r, own := a.run, &ears{open: true}
 	e := r.homes[a.luck.IntN(len(r.homes))].now()
@@ -96,11 +96,15 @@ func (a *actor) wake() (notified int) {
 	})
 	ctx, end := context.WithTimeout(r.ctx, r.plan.awake)
 	defer end()
+	r.ears.listen(true)
 	ran, err := runner.RunBatch(ctx, queue.Claimer{Instance: a.name}, 1)
+	passedOn := r.ears.listen(false)
 	if err != nil && ctx.Err() == nil {
 		r.report("liveness", "a worker cannot claim when all is quiet: %v", err)
 	}
-	notified = own.listen(false)
+	if notified = own.listen(false); ctx.Err() != nil {
+		notified += passedOn
+	}
 	r.note("%s: woken, ran %d, notified %d", a.name, ran, notified)
 	return notified
 }
