@@ -152,12 +152,11 @@ type call struct {
 	instance membership.Instance
 	entry    entry
 	claims   []queue.Lease
-	claimed  bool           // a claim was made with the results
-	next     *queue.Waiting // is about to begin, since that claim has found nothing; nil: it is not
-	asked    bool           // for tasks, with the results or without
-	waited   bool           // for a claim or a stop
-	began    time.Time      // before the instance was read
-	mark     queue.Mark     // before the instance was read, or before the newest claim while it waited
+	claimed  bool       // a claim was made with the results
+	asked    bool       // for tasks, with the results or without
+	waited   bool       // for a claim or a stop
+	began    time.Time  // before the instance was read
+	mark     queue.Mark // before the instance was read, or before the newest claim while it waited
 }
 
 func (c *call) run(ctx context.Context) (Response, error) {

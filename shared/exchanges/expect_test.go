@@ -207,20 +207,7 @@ func TestATaskIsAddedWhileAnExchangeIsHeldUp(t *testing.T) {
 // of the store.
 func TestATaskIsAddedWhileTheEndOfAnotherIsCutOff(t *testing.T) {
 	t.Parallel()
-	for name, f := range fates {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			over := false
-			for n := 0; !over && !t.Failed(); n++ {
-				if n == mostCalls {
-					t.Fatalf("more than %d calls", n)
-				}
-				t.Run(fmt.Sprint(n), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { over = expectedCutOff(t, shared(t), f, n) })
-				})
-			}
-		})
-	}
+	cutOffAtEachCall(t, expectedCutOff)
 }
 
 // expectedCutOff adds a task while the end of another is told, the n-th call of the store of which has a fate, and reports whether there are fewer.

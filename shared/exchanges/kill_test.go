@@ -48,16 +48,22 @@ func TestAnExchangeThatIsCutOffIsMadeOnce(t *testing.T) {
 // than it asks for.
 func TestAnExchangeThatComesTooLateAndIsCutOff(t *testing.T) {
 	t.Parallel()
+	cutOffAtEachCall(t, lateCutOff)
+}
+
+// cutOffAtEachCall calls a test once for each fate of each call of a store that processes share, until it reports that it has made fewer.
+func cutOffAtEachCall(t *testing.T, test func(t *testing.T, s store.Store, f fate, n int) (over bool)) {
+	t.Helper()
 	for name, f := range fates {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			over := false
 			for n := 0; !over && !t.Failed(); n++ {
 				if n == mostCalls {
-					t.Fatalf("an exchange makes more than %d calls", n)
+					t.Fatalf("more than %d calls", n)
 				}
 				t.Run(fmt.Sprint(n), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { over = lateCutOff(t, shared(t), f, n) })
+					synctest.Test(t, func(t *testing.T) { over = test(t, shared(t), f, n) })
 				})
 			}
 		})

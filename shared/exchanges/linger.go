@@ -69,15 +69,18 @@ func (x *Exchanges) expect(s *session, by *queue.Claimer, r *Request) *queue.Wai
 
 // soon ends an exchange that has told ends and has claimed in vain: if a task was added meanwhile, whoever adds it starts it.
 func (c *call) soon() error {
-	if c.next != nil && len(c.entry.now.Stops) > 0 {
-		c.next = nil
-		c.request.Look.endNext()
+	l := c.looked()
+	if l == nil {
+		return nil
 	}
-	w := c.begun(c.next)
+	if len(c.entry.now.Stops) > 0 { // which are to be told at once
+		l.endNext()
+	}
+	w := c.begun(l.next)
 	if w == nil {
 		return nil
 	}
-	c.next = nil
+	l.endNext()
 	leases, unknown := w.Leases()
 	c.got(leases)
 	return unknown // the record has them: whoever repeats the exchange gets them too

@@ -3,7 +3,6 @@ package exchanges_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -172,20 +171,7 @@ func TestATaskForOneThatGoesOnElsewhere(t *testing.T) {
 // any call of the store.
 func TestATaskRightAfterTheEndOfAnotherIsCutOff(t *testing.T) {
 	t.Parallel()
-	for name, f := range fates {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			over := false
-			for n := 0; !over && !t.Failed(); n++ {
-				if n == mostCalls {
-					t.Fatalf("more than %d calls", n)
-				}
-				t.Run(fmt.Sprint(n), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { over = lingerCutOff(t, shared(t), f, n) })
-				})
-			}
-		})
-	}
+	cutOffAtEachCall(t, lingerCutOff)
 }
 
 // lingerCutOff has a task started by the write that adds it, whose n-th call of the store has a fate, and reports whether it makes fewer.

@@ -20,7 +20,7 @@ type Look struct {
 	record   record
 	read     bool           // the record is known too
 	early    *queue.Early   // what the claim decides by
-	next     *queue.Waiting // of the instance, if the claim finds nothing; nil: none is expected
+	next     *queue.Waiting // of the instance, as long as the claim has not found anything; nil: none is expected
 }
 
 // End waits until nothing is read for the exchange any more. It is called after the exchange, or where none is made.

@@ -84,8 +84,8 @@ func (c *call) noteRest() {
 		c.session.rest.Store(&rest{seq: c.request.Seq, instance: c.instance, mark: c.mark})
 	case c.claimed && !c.x.alone:
 		before := &rest{seq: c.request.Seq, instance: c.instance, mark: c.mark, ended: c.began, over: time.Now()}
-		if c.next != nil && c.session.prompt {
-			before.next, c.request.Look.next = c.next, nil
+		if l := c.looked(); l != nil && l.next != nil && c.session.prompt {
+			before.next, l.next = l.next, nil
 			before.next.Within(expectedWithin)
 		}
 		c.session.rest.Store(before)

@@ -98,8 +98,7 @@ func (c *call) endAll(ctx context.Context, results []queue.Completion) (ends []q
 	var leases []queue.Lease
 	ends, leases, err = c.x.queue.CompleteAllAndClaim(ctx, results, by, c.room())
 	c.got(leases)
-	if c.next = by.Next; len(leases) > 0 || err != nil {
-		c.next = nil
+	if len(leases) > 0 || err != nil {
 		l.endNext()
 	}
 	c.session.busy.Store(len(leases) > 1)

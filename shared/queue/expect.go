@@ -74,6 +74,11 @@ func (s *waiters) expectNoMore(w *Waiting) {
 		close(w.begins)
 		w.begins = nil
 	}
+	s.unlist(w)
+}
+
+// unlist keeps other additions from a wait. The caller holds mu.
+func (s *waiters) unlist(w *Waiting) {
 	s.expected = slices.DeleteFunc(s.expected, func(of *Waiting) bool { return of == w })
 }
 
@@ -115,7 +120,7 @@ func (s *waiters) await(l layout.Line) *awaited {
 		a.most = min(a.most, time.Until(w.until))
 	}
 	w.handing = true
-	s.expected = slices.DeleteFunc(s.expected, func(of *Waiting) bool { return of == w })
+	s.unlist(w)
 	return a
 }
 

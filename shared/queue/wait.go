@@ -41,7 +41,7 @@ type Waiting struct {
 	leases   []Lease     // of tasks that were started for it
 	err      error       // some may have been started
 
-	isExpected bool          // before it begins
+	isExpected bool          // it was made by Expect
 	begins     chan struct{} // closed when an expected wait begins, or will not; nil: it has been
 	until      time.Time     // after which an expected wait does not begin any more; zero: none
 }
