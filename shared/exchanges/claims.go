@@ -15,7 +15,7 @@ const mostClaims = 100
 func (c *call) claim(ctx context.Context) error {
 	patient := c.request.Wait > 0 && c.entry.results == 0 && len(c.entry.now.Stops) == 0
 	if c.claimed {
-		return c.soon() // it has claimed with the results
+		return c.soon(ctx) // it has claimed with the results
 	}
 	if !patient {
 		return c.claimOnce(ctx)

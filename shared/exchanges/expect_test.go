@@ -166,6 +166,35 @@ func TestATaskIsAddedBeforeTheNextExchange(t *testing.T) {
 	}
 }
 
+// A task that is added while the end of another is told is not started for a caller that has left meanwhile.
+func TestATaskIsAddedWhileTheCallerLeaves(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowOnce{Store: shared(t), at: make(chan struct{}), on: make(chan struct{})}
+		p := open(t, s)
+		id := p.register(t, 5)
+		fourth := p.runsOne(t, id)
+		s.armed.Store(true)
+		ctx, leave := context.WithCancel(t.Context())
+		done := p.looks(ctx, id, fourth)
+		<-s.at // the end is being written
+		added := make(chan []task.ID)
+		go func() { added <- p.add(t, 1) }()
+		synctest.Wait()
+		leave()
+		close(s.on)
+		<-done
+		ids := <-added
+		if got, err := p.queue.Get(t.Context(), ids[0]); err != nil || got.State != task.Ready {
+			t.Errorf("the task is %s, %v, want ready", got.State, err)
+		}
+		next := p.must(t, p.register(t, 5), exchanges.Request{Seq: 1, Max: 5})
+		if len(next.Claims) != 1 {
+			t.Errorf("another instance gets %v, want the task", next.Claims)
+		}
+	})
+}
+
 // What is added waits neither for an exchange that has found a task, nor for long for one that hangs.
 func TestATaskIsAddedWhileAnExchangeIsHeldUp(t *testing.T) {
 	t.Parallel()

@@ -37,7 +37,7 @@ func (c *call) linger(ctx context.Context, before *rest) (got Response, done boo
 	}
 	now := record{Seq: c.request.Seq, Expires: c.instance.Expires.UnixMicro(), version: c.session.last.version}
 	c.entry = entry{x: c.x, id: c.id, explain: c.request.Explain, now: now, stale: true}
-	w := c.begun(before.next)
+	w := c.begun(ctx, before.next)
 	before.endNext()
 	if w == nil {
 		w = c.x.queue.Wait(c.waits())
@@ -68,7 +68,7 @@ func (x *Exchanges) expect(s *session, by *queue.Claimer, r *Request) *queue.Wai
 }
 
 // soon ends an exchange that has told ends and has claimed in vain: if a task was added meanwhile, whoever adds it starts it.
-func (c *call) soon() error {
+func (c *call) soon(ctx context.Context) error {
 	l := c.looked()
 	if l == nil {
 		return nil
@@ -76,7 +76,7 @@ func (c *call) soon() error {
 	if len(c.entry.now.Stops) > 0 { // which are to be told at once
 		l.endNext()
 	}
-	w := c.begun(l.next)
+	w := c.begun(ctx, l.next)
 	if w == nil {
 		return nil
 	}
@@ -86,9 +86,10 @@ func (c *call) soon() error {
 	return unknown // the record has them: whoever repeats the exchange gets them too
 }
 
-// begun returns an expected wait after it has begun and is over, if a task is to be started for it; otherwise nil.
-func (c *call) begun(next *queue.Waiting) *queue.Waiting {
-	if next == nil || !next.Begin(c.claimer(), c.room()) {
+// begun returns an expected wait after it has begun and is over, if a task is to be started for it; otherwise nil. It does not begin for a caller
+// that has left, or has made another exchange: nobody would run the task.
+func (c *call) begun(ctx context.Context, next *queue.Waiting) *queue.Waiting {
+	if next == nil || ctx.Err() != nil || len(c.turn.next) > 0 || !next.Begin(c.claimer(), c.room()) {
 		return nil
 	}
 	<-next.Ready()
