@@ -94,9 +94,6 @@ func (x *Exchanges) Exchange(ctx context.Context, id string, r Request) (Respons
 		return Response{}, err
 	}
 	defer s.leave(t)
-	if !t.first {
-		r.Look.endNext()
-	}
 	first := &call{x: x, id: id, request: r, session: s, turn: t, ends: time.Now().Add(r.Wait)}
 	before := s.rest.Swap(nil)
 	s.follows(before)
@@ -180,6 +177,9 @@ func (c *call) run(ctx context.Context) (Response, error) {
 	}
 	c.entry = entry{x: c.x, id: c.id, explain: c.request.Explain, results: len(c.request.Results), now: before}
 	again := c.request.Seq == before.Seq
+	if again || c.looked() == nil {
+		c.request.Look.endNext() // only a claim with results that goes by the look has use for it
+	}
 	if again && c.isOver(&before) {
 		return c.repeated(ctx)
 	}

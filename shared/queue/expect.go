@@ -42,7 +42,7 @@ func (w *Waiting) Begin(by Claimer, max int) bool {
 	if !w.handing || w.begins == nil {
 		return false
 	}
-	w.accepts, w.reserved = &acceptance{by, max}, Mark{s.calls.newest}
+	w.by, w.accepts, w.reserved = by, &acceptance{by, max}, Mark{s.calls.newest}
 	s.expectNoMore(w)
 	return true
 }

@@ -74,15 +74,16 @@ func TestAWaitIsExpectedInVain(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
 	for name, c := range map[string]struct {
-		do    func(w *queue.Waiting, added func())
+		do    func(b *bench, w *queue.Waiting, added func())
 		waits time.Duration
 	}{
-		"it hangs":           {func(_ *queue.Waiting, added func()) { added() }, 20 * ms},
-		"it ends":            {func(w *queue.Waiting, added func()) { added(); w.End() }, 0},
-		"it ends before":     {func(w *queue.Waiting, added func()) { w.End(); added() }, 0},
-		"it comes in 2 ms":   {func(w *queue.Waiting, added func()) { w.Within(2 * ms); added() }, 2 * ms},
-		"it came in 2 ms":    {func(w *queue.Waiting, added func()) { w.Within(2 * ms); time.Sleep(3 * ms); added() }, 0},
-		"it does not at all": {func(w *queue.Waiting, added func()) { added(); w.Within(2 * ms) }, 0},
+		"it hangs":           {func(_ *bench, _ *queue.Waiting, added func()) { added() }, 20 * ms},
+		"it ends":            {func(_ *bench, w *queue.Waiting, added func()) { added(); w.End() }, 0},
+		"it ends before":     {func(_ *bench, w *queue.Waiting, added func()) { w.End(); added() }, 0},
+		"it comes in 2 ms":   {func(_ *bench, w *queue.Waiting, added func()) { w.Within(2 * ms); added() }, 2 * ms},
+		"it came in 2 ms":    {func(_ *bench, w *queue.Waiting, added func()) { w.Within(2 * ms); time.Sleep(3 * ms); added() }, 0},
+		"the process stops":  {func(b *bench, _ *queue.Waiting, added func()) { b.Drain(); added() }, 0},
+		"it does not at all": {func(_ *bench, w *queue.Waiting, added func()) { added(); w.Within(2 * ms) }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -90,7 +91,7 @@ func TestAWaitIsExpectedInVain(t *testing.T) {
 				w := b.Expect(waiter)
 				defer w.End()
 				var took func() time.Duration
-				c.do(w, func() { took = b.adding() })
+				c.do(b, w, func() { took = b.adding() })
 				if waited := took(); waited != c.waits {
 					t.Errorf("a task was added after %v, want %v", waited, c.waits)
 				}

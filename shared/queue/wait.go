@@ -329,6 +329,9 @@ func (s *waiters) drain() {
 		close(w.ready)
 	}
 	s.all = nil
+	for len(s.expected) > 0 {
+		s.expectNoMore(s.expected[0])
+	}
 	if s.stop != nil {
 		s.stop()
 		s.stop = nil
