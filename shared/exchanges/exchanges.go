@@ -147,6 +147,7 @@ type call struct {
 	rested   bool           // and is not stored
 	tries    int            // that were made of it before
 	instance membership.Instance
+	before   record // of the exchange before, or of the first of repeated ones
 	entry    entry
 	claims   []queue.Lease
 	claimed  bool       // a claim was made with the results
@@ -160,7 +161,7 @@ func (c *call) run(ctx context.Context) (Response, error) {
 	if err := c.find(ctx); err != nil {
 		return Response{}, err
 	}
-	before, err := c.before(ctx)
+	before, err := c.last(ctx)
 	if err != nil {
 		return Response{}, err
 	}
@@ -175,6 +176,7 @@ func (c *call) run(ctx context.Context) (Response, error) {
 	if c.instance, err = c.x.members.Stay(ctx, c.instance); err != nil {
 		return Response{}, err
 	}
+	c.before = before
 	c.entry = entry{x: c.x, id: c.id, explain: c.request.Explain, results: len(c.request.Results), now: before}
 	again := c.request.Seq == before.Seq
 	if again || c.looked() == nil {
@@ -214,8 +216,8 @@ func (c *call) find(ctx context.Context) (err error) {
 	return err
 }
 
-// before returns the record of the exchange before, or of the first of repeated ones.
-func (c *call) before(ctx context.Context) (record, error) {
+// last returns the record of the exchange before, or of the first of repeated ones.
+func (c *call) last(ctx context.Context) (record, error) {
 	if c.x.alone && c.session.last.version > 0 {
 		return c.session.last, nil // nobody else writes it
 	}
@@ -244,7 +246,7 @@ func (c *call) isOver(r *record) bool {
 
 // make does what an exchange asks for, as far as it was not done before its repetition.
 func (c *call) make(ctx context.Context, again bool) error {
-	e, before := &c.entry, c.entry.now
+	e, before := &c.entry, &c.before
 	e.stale = true
 	if !again {
 		e.now = record{Seq: c.request.Seq, Told: told(before.Told, before.Stops), Open: e.results > 0, version: before.version}
@@ -262,6 +264,7 @@ func (c *call) make(ctx context.Context, again bool) error {
 	for _, r := range c.request.Results {
 		delete(c.session.held, r.Token)
 	}
+	e.now.hold(c.session.held)
 	if err := c.end(ctx); err != nil {
 		return err
 	}

@@ -46,6 +46,9 @@ func (c *call) compare(held []queue.Held) {
 	s, r := c.session, &c.entry.now
 	now := time.Now()
 	before := s.held
+	if before == nil {
+		before = c.before.held() // another process has made the exchange before, or this one has been started since
+	}
 	s.held, s.due = make(map[string]bool, len(held)), now.Add(membership.DefaultLease/3)
 	if len(held) == 0 {
 		s.due = now.Add(emptyFor)

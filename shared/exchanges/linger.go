@@ -36,6 +36,7 @@ func (c *call) linger(ctx context.Context, before *rest) (got Response, done boo
 		return got, false, nil
 	}
 	now := record{Seq: c.request.Seq, Expires: c.instance.Expires.UnixMicro(), version: c.session.last.version}
+	now.hold(c.session.held)
 	c.entry = entry{x: c.x, id: c.id, explain: c.request.Explain, now: now, stale: true}
 	w := c.begun(ctx, before.next)
 	before.endNext()

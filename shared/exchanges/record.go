@@ -21,6 +21,7 @@ type record struct {
 	Claims   []claimed `json:"c,omitempty"`
 	Stops    []string  `json:"s,omitempty"`
 	Told     []string  `json:"t,omitempty"` // those that it and earlier ones were told to stop, and that are still held
+	Held     []string  `json:"h,omitempty"` // what the instance held besides Claims, so that whoever makes the next one finds what was lost
 
 	version int64 // 0: there is no item
 }
@@ -36,6 +37,29 @@ func (r record) copy() record {
 	r.Results, r.Claims = slices.Clip(r.Results), slices.Clip(r.Claims)
 	r.Stops, r.Told = slices.Clip(r.Stops), slices.Clip(r.Told)
 	return r
+}
+
+// held returns what the instance held after the exchange.
+func (r *record) held() map[string]bool {
+	all := make(map[string]bool, len(r.Held)+len(r.Claims))
+	for _, token := range r.Held {
+		all[token] = true
+	}
+	for i := range r.Claims {
+		all[r.Claims[i].Token] = true
+	}
+	return all
+}
+
+// hold notes what the instance holds.
+func (r *record) hold(all map[string]bool) {
+	r.Held = r.Held[:0:0]
+	for token := range all {
+		if !slices.ContainsFunc(r.Claims, func(c claimed) bool { return c.Token == token }) {
+			r.Held = append(r.Held, token)
+		}
+	}
+	slices.Sort(r.Held)
 }
 
 // keep is how long after the instance's lease a record may be removed.
