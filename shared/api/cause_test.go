@@ -133,7 +133,7 @@ func (w *whole) events() []caused {
 const causeDefinitions = `
 jobs: [{path: /topics/a, target: {instances: true}, queue: q}, {path: /topics/b, target: {instances: true}, queue: p}]
 queues: [{name: q, retries: 1}, {name: p}]
-sources: {S: {target: {instances: true}, collections: [{name: C, schedule: "0/20 * * * * ?"}]}}
+sources: {S: {target: {instances: true}, collections: [{name: C, schedule: "* * * * * ?"}]}}
 handlers: [{canvas: c, space: WORKER, name: n, target: {instances: true}}]
 `
 
@@ -248,10 +248,12 @@ var causePairs = []string{
 	"QueueResumed operator ",
 	"QueueSuspended operator ",
 	"Said producer ",
+	"ScheduleDue  TaskAdded",
 	"ScheduleFired  FileBasedActivated",
 	"ScheduleFired  ScheduleResumed",
 	"ScheduleMissed  FileBasedActivated",
 	"ScheduleResumed operator ",
+	"ScheduleSkipped  TaskClosed",
 	"ScheduleSuspended operator ",
 	"StreamAppended producer ",
 	"TaskAdded  FileBasedActivated",
@@ -261,6 +263,7 @@ var causePairs = []string{
 	"TaskAdded producer ",
 	"TaskClosed  FileBasedRemoved",
 	"TaskClosed  ScheduleSuspended",
+	"TaskClosed  TaskAdded",
 	"TaskClosed operator TaskAdded",
 	"TaskClosed operator TaskEnded",
 	"TaskClosed producer TaskAdded",

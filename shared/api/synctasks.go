@@ -136,10 +136,11 @@ type syncView struct {
 	Score      *big.Int    `json:"score"`
 }
 
+// viewSync returns a task as it is shown. The task of a schedule's tick, which is made ahead, is created when its time comes.
 func viewSync(t *task.Task) syncView {
 	return syncView{
 		ID: t.ID, Source: strings.TrimPrefix(t.ListedUnder(), queue.SourcePath("")), Collection: collectionOf(t), Priority: t.Priority,
-		CreatedAt: stampOf(t.Created), StartedAt: stampOf(t.Started), FinishedAt: stampOf(t.Finished),
+		CreatedAt: stampOf(t.ID.Time()), StartedAt: stampOf(t.Started), FinishedAt: stampOf(t.Finished),
 		Status: t.State.In(task.Sync), Score: scoreOf(t),
 	}
 }
@@ -149,7 +150,7 @@ func collectionOf(t *task.Task) string { return strings.TrimPrefix(t.Job, t.List
 // scoreOf returns priority*10^12 - created_at_unix, as EventNative's task scheduler does, exact for any priority.
 func scoreOf(t *task.Task) *big.Int {
 	score := new(big.Int).Mul(big.NewInt(t.Priority), big.NewInt(1_000_000_000_000))
-	return score.Sub(score, big.NewInt(t.Created/1_000_000))
+	return score.Sub(score, big.NewInt(t.ID.Time()/1_000_000))
 }
 
 // taskReading is what the operations that look at tasks share.
@@ -200,8 +201,8 @@ func describeSyncTasks() *operation {
 		ID: "syncTasks", Tags: []string{"Sync tasks"}, Summary: "The tasks of a source, by creation, oldest first",
 		Parameters: append(params{
 			queryParam("source", "", true, text("")),
-			queryParam("start", "Created then or later; of a schedule's ticks, those of that time or later", true, dateTime("")),
-			queryParam("end", "Created then or earlier; of a schedule's ticks, those of that time or earlier", true, dateTime("")),
+			queryParam("start", "Created then or later", true, dateTime("")),
+			queryParam("end", "Created then or earlier", true, dateTime("")),
 			queryParam("collection", "Only of this collection", false, text("")),
 			queryParam("status", "", false, text("One of "+join(statusesOf(task.Sync))+", in any case")),
 		}, pageParams()...),
@@ -212,7 +213,7 @@ func describeSyncTasks() *operation {
 // syncQuery is what a list of sync tasks is asked for.
 type syncQuery struct {
 	source, collection string
-	start, end         time.Time
+	start, end, now    time.Time
 	status             task.Status
 	limit              int
 	cursor             string
@@ -255,6 +256,7 @@ func (t *taskReading) listSync(x *exchange) error {
 	if err != nil {
 		return err
 	}
+	s.now = time.Now()
 	if err := declared(x.r.Context(), t.definitions, s.source, s.collection); err != nil {
 		return err
 	}
@@ -272,7 +274,11 @@ func (t *taskReading) listSync(x *exchange) error {
 	return x.value(http.StatusOK, map[string][]syncView{"tasks": views})
 }
 
+// match reports whether a task is listed. A tick whose time is still to come is not, nor is one that was skipped since another task was under way.
 func (s *syncQuery) match(t *task.Task) bool {
+	if t.Late && t.Attempt == 0 && (t.State == task.Dropped || t.State.Queued() && t.NotBefore > s.now.UnixMicro()) {
+		return false
+	}
 	return t.Dialect == task.Sync && (s.collection == "" || collectionOf(t) == s.collection) &&
 		(s.status == "" || t.State.In(task.Sync) == s.status)
 }

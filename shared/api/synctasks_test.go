@@ -356,3 +356,34 @@ func TestListSyncTasksRefused(t *testing.T) {
 		}
 	}
 }
+
+// A tick that was made ahead is created, as it is shown and listed, when its time comes, and one that met another task is not listed.
+func TestTicksOfACollectionAreListedFromTheirTimeOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { // the clock stands at 2000-01-01 until somebody sleeps
+		w := working(t)
+		for _, after := range []time.Duration{time.Second, 2 * time.Second, time.Minute} {
+			tick := queue.SyncTask("shop", "orders", 200)
+			tick.NotBefore, tick.Same, tick.Schedule, tick.Late = time.Now().Add(after), "tick", "tick", true
+			if _, err := w.Enqueue(t.Context(), nil, tick); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if ahead := w.listed(t, ""); len(ahead) > 0 {
+			t.Errorf("%+v is listed before its time", ahead)
+		}
+		time.Sleep(2 * time.Second)
+		if _, err := w.Promote(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got := w.listed(t, "")
+		if len(got) != 1 || *got[0].CreatedAt != "2000-01-01T00:00:01.000000Z" || got[0].Status != "SCHEDULED" {
+			t.Fatalf("%+v are listed, want the first tick", got)
+		}
+		at := *got[0].CreatedAt
+		of := into[map[string][]syncTask](t, w.as(t, access.Viewer, "GET", "/tasks?source=shop&start="+at+"&end="+at, ""), 200)["tasks"]
+		if len(of) != 1 || of[0].ID != got[0].ID || of[0].Score != 200*1_000_000_000_000-946_684_801 {
+			t.Errorf("%+v is created at %s, want %+v", of, at, got[0])
+		}
+	})
+}

@@ -260,14 +260,9 @@ func (e *ending) goOn(ctx context.Context, now int64) error {
 		p.At = layout.DueKey(e.task.NotBefore, p.UUID)
 		return nil
 	}
-	if err := e.q.known.Register(ctx, p.Line()); err != nil {
-		return err
-	}
 	p.NotBefore = e.task.NotBefore
-	ranks, err := e.q.ranks(ctx, c, []layout.Entry{p.Entry})
-	if err == nil {
-		p.At = e.q.parts.key(c, p.Line(), ranks[0], p.UUID)
-	}
+	var err error
+	p.At, err = e.q.readyKey(ctx, c, p.Entry)
 	return err
 }
 

@@ -75,6 +75,7 @@
 //	move.go       moving entries between indexes
 //	batch.go      many independent operations in one write to the store
 //	due.go        entries that fall due
+//	late.go       ticks that take the unique key of their job as they fall due
 //	alarm.go      when this process looks at due entries and leases
 //	wait.go       instances that wait for tasks
 //	expect.go     the wait that follows the end of a task, before it begins

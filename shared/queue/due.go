@@ -2,6 +2,8 @@ package queue
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/millrace/millrace/shared/notifier"
@@ -40,7 +42,11 @@ func (q *Queue) promoteFrom(ctx context.Context, from string) (last string, firs
 	if due == 0 {
 		return "", layout.DueTime(&found[0]), nil
 	}
-	return found[due-1].At.Sort, 0, q.move(ctx, found[:due])
+	last = found[due-1].At.Sort
+	ticks := slices.Clone(found[:due])
+	rest := slices.DeleteFunc(found[:due], func(p layout.Place) bool { return p.Late != "" })
+	ticks = slices.DeleteFunc(ticks, func(p layout.Place) bool { return p.Late == "" })
+	return last, 0, errors.Join(q.move(ctx, rest), q.fallDue(ctx, ticks))
 }
 
 // NotifyDue sends the notifier a notification, delayed until its time, for each entry that falls due up to until, and

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"errors"
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue/layout"
@@ -88,26 +87,18 @@ func (c *claim) finish(t *task.Task, version int64, step task.Step, why string) 
 	c.ends = append(c.ends, &finishing{q: c.q, task: *t, version: version, step: step, why: why})
 }
 
-// admitLate starts a task that takes its unique key only now, and drops it if another task holds the key.
+// admitLate starts a task that takes its unique key no earlier than its time comes, and drops it if another task holds the key.
 func (c *claim) admitLate(ctx context.Context, p layout.Place, t *task.Task, version int64, job definition.Job, now int64) error {
-	key := layout.UniqueKey(t.Job, t.Unique)
-	items, err := c.q.store.Get(ctx, key)
-	if err != nil {
-		return layout.Failure("look up a unique key", err)
-	}
-	cond, guard := store.Absent, store.Op{}
-	if items[0] != nil {
-		holder, seen, err := layout.LoadTask(ctx, c.q.store, task.ID(items[0].Value).UUID())
-		if err != nil && !errors.Is(err, ErrNoTask) {
-			return err
-		}
-		if err == nil && !holder.State.Final() || c.takes(key) {
-			c.finish(t, version, task.Drop, "another one was under way: "+string(items[0].Value))
-			return nil
-		}
-		cond, guard = store.VersionIs(items[0].Version), guardHolder(items[0], seen)
-	}
-	if c.takes(key) {
+	k, err := c.q.lookUpKey(ctx, t)
+	switch {
+	case err != nil:
+		return err
+	case k.holder == t.ID: // since it has fallen due
+		return c.admit(ctx, p, t, version, job, now)
+	case k.holder != "":
+		c.finish(t, version, task.Drop, underWay(k.holder))
+		return nil
+	case c.takes(k.at):
 		c.left = append(c.left, p)
 		return nil
 	}
@@ -116,8 +107,7 @@ func (c *claim) admitLate(ctx context.Context, p layout.Place, t *task.Task, ver
 		return err
 	}
 	if len(c.starts) > before {
-		c.starts[before].unique = store.Put(store.Item{Key: key, Value: []byte(t.ID)}, cond)
-		c.starts[before].guard = guard
+		c.starts[before].unique = k.take(t.ID)
 	}
 	return nil
 }
@@ -125,7 +115,7 @@ func (c *claim) admitLate(ctx context.Context, p layout.Place, t *task.Task, ver
 // takes reports whether a start of this claim takes key.
 func (c *claim) takes(key store.Key) bool {
 	for i := range c.starts {
-		if c.starts[i].unique.Item.Key == key {
+		if unique := c.starts[i].unique; len(unique) > 0 && unique[0].Item.Key == key {
 			return true
 		}
 	}

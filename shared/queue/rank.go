@@ -5,6 +5,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/store"
 )
 
 // A rank is the sort key of a ready entry: the least is next. It ends in the task's UUID, which sorts by creation.
@@ -38,4 +39,16 @@ func (q *Queue) ranks(ctx context.Context, c definition.Queue, entries []layout.
 		}
 	}
 	return ranks, nil
+}
+
+// readyKey returns the key of an entry in the ready index of its line, which is known from then on.
+func (q *Queue) readyKey(ctx context.Context, c definition.Queue, e layout.Entry) (store.Key, error) {
+	if err := q.known.Register(ctx, e.Line()); err != nil {
+		return store.Key{}, err
+	}
+	ranks, err := q.ranks(ctx, c, []layout.Entry{e})
+	if err != nil {
+		return store.Key{}, err
+	}
+	return q.parts.key(c, e.Line(), ranks[0], e.UUID), nil
 }

@@ -26,8 +26,7 @@ type start struct {
 	token   string
 	value   []byte          // of its item
 	payload json.RawMessage // where it is kept apart
-	unique  store.Op        // takes the unique key at the start; of kind 0 if none is taken
-	guard   store.Op        // see guardHolder; of kind 0 if there is nothing to guard
+	unique  []store.Op      // take the unique key at the start; none if it takes none
 }
 
 func (c *claim) bounds() (ops, bytes int) {
@@ -222,11 +221,7 @@ func (c *claim) ops(r journal.Receipt) []store.Op {
 			ops = append(ops, store.Delete(s.place.At, store.Always))
 		}
 		ops = append(ops, s.place.OtherEntry()...)
-		for _, op := range []store.Op{s.unique, s.guard} {
-			if op.Kind != 0 {
-				ops = append(ops, op)
-			}
-		}
+		ops = append(ops, s.unique...)
 		for i := range s.lease.Slots {
 			ops = append(ops, s.lease.Slots[i].Take())
 		}

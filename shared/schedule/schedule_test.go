@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -308,8 +309,64 @@ func TestACollectionTicksWhenItsTurnComesAndOverlapsNothing(t *testing.T) {
 	if third := claim(); len(third) != 1 || third[0].Task.Priority != schedule.PriorityBySchedule {
 		t.Errorf("after the end %d tasks started, want the next tick", len(third))
 	}
-	if told := b.events("sources/s/c"); len(told) != 2 || told[1][:16] != "ScheduleSkipped " {
-		t.Errorf("events %q, want the skipped tick at the end", told)
+	b.told(t, "ScheduleFired", "ScheduleDue", "ScheduleSkipped", "ScheduleDue")
+}
+
+// told compares the types of the events of the collection.
+func (b *bed) told(t *testing.T, want ...string) {
+	t.Helper()
+	var got []string
+	for _, e := range b.events("sources/s/c") {
+		name, _, _ := strings.Cut(e, " ")
+		got = append(got, name)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// A tick that nobody claims is the one task of its collection from its time on, and those after it are dropped at theirs.
+func TestADueTickIsTheOneTaskOfItsCollection(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.look()
+	byHand := func() queue.Added {
+		t.Helper()
+		e, err := b.queue.Enqueue(t.Context(), nil, queue.SyncTask("s", "c", 300))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.Tasks[0]
+	}
+	later := func() {
+		t.Helper()
+		b.now = b.now.Add(time.Second)
+		if _, err := b.queue.Promote(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	later()
+	tick := byHand()
+	if !tick.Existing || tick.Task.Schedule == "" {
+		t.Fatalf("a request by hand = %+v, want the tick that is due", tick)
+	}
+	later()
+	if again := byHand(); again.Task.ID != tick.Task.ID {
+		t.Errorf("a request by hand = %+v, want the tick that was due first", again)
+	}
+	b.told(t, "ScheduleFired", "ScheduleDue", "ScheduleSkipped")
+	if _, err := b.queue.Stop(t.Context(), tick.Task.ID); err != nil {
+		t.Fatal(err)
+	}
+	mine := byHand()
+	if mine.Existing {
+		t.Errorf("a request by hand = %+v, want a task of its own, since the tick was stopped", mine)
+	}
+	later()
+	b.told(t, "ScheduleFired", "ScheduleDue", "ScheduleSkipped", "ScheduleSkipped")
+	leases, err := b.queue.Claim(t.Context(), queue.Claimer{}, 10)
+	if err != nil || len(leases) != 1 || leases[0].Task.ID != mine.Task.ID {
+		t.Errorf("%v are started, %v, want the task that was asked for", leases, err)
 	}
 }
 

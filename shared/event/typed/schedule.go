@@ -21,6 +21,17 @@ func (s ScheduleFired) Event(schedule string) event.Event {
 	return event.Event{Type: "ScheduleFired", Key: ScheduleKey(schedule), Fields: fields}
 }
 
+// ScheduleDue is the event of a tick whose time has come, and whose task is the one of its job that is under way from then on. It is told of jobs that
+// have one task at a time.
+type ScheduleDue struct {
+	At int64 // the tick's time, in microseconds since 1970
+}
+
+// Event returns the event of the schedule with that name.
+func (s ScheduleDue) Event(schedule string) event.Event {
+	return event.Event{Type: "ScheduleDue", Key: ScheduleKey(schedule), Fields: appendMicro(append(make([]byte, 0, 48), `"at":`...), s.At)}
+}
+
 // ScheduleMissed is the event of ticks that nobody made in time.
 type ScheduleMissed struct {
 	From, To time.Time // the first and the last

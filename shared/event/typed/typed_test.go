@@ -37,6 +37,7 @@ var golden = []struct {
 		`StreamAppended "name":"ü \"n\"","sequence":3,"id":"i","producer":"p"`},
 	{typed.ScheduleFired{Ticks: 2, From: at(1), At: at(2)},
 		`ScheduleFired "ticks":2,"from":"2026-01-01T00:00:01.000000Z","at":"2026-01-01T00:00:02.000000Z"`},
+	{typed.ScheduleDue{At: 1767225601000000}, `ScheduleDue "at":"2026-01-01T00:00:01.000000Z"`},
 	{typed.ScheduleMissed{From: at(1), To: at(2), Misfire: "once"},
 		`ScheduleMissed "from":"2026-01-01T00:00:01.000000Z","to":"2026-01-01T00:00:02.000000Z","misfire":"once"`},
 	{typed.ScheduleSkipped{At: 1767225601000000, Reason: "the one before was still running"},
