@@ -2,6 +2,7 @@ package definition
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -109,13 +110,22 @@ func anyJobPath(to *string) strict.Visit {
 func jobPath(to *string) strict.Visit {
 	return func(d *strict.Document, n *strict.Node, path string) {
 		anyJobPath(to)(d, n, path)
-		for _, root := range []string{"/sources/", "/canvases/"} {
-			if strings.HasPrefix(*to, root) {
-				d.Fail(n, path, "what is below %s is declared under %s", root, map[string]string{
-					"/sources/": "sources", "/canvases/": "handlers"}[root])
+		for _, own := range ownSections {
+			if strings.HasPrefix(*to, own.root) {
+				d.Fail(n, path, "what is below %s is declared under %s", own.root, own.section)
 			}
 		}
 	}
+}
+
+// ownSections are the sections of a set that declare jobs, with the roots of their paths.
+var ownSections = []ownSection{{"/sources/", "sources"}, {"/canvases/", "handlers"}}
+
+type ownSection struct{ root, section string }
+
+// HasOwnSection reports whether a job is a source's collection or a handler by its path: then it exists only as long as it is declared.
+func HasOwnSection(path string) bool {
+	return slices.ContainsFunc(ownSections, func(own ownSection) bool { return strings.HasPrefix(path, own.root) })
 }
 
 // chainPath reads the path of a job chain. It has no comma, since orders are named PATH,ID.

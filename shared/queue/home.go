@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -28,11 +29,14 @@ func (q *Queue) inForce(ctx context.Context) (*definition.Set, error) {
 	return q.definitions.Current(ctx)
 }
 
-// homeOf returns the line of a picked task, and its job. If the line differs from that of the pick, it reads the set in force
-// and decides by that, at most once in a claim.
+// undeclared says why a task is missing.
+const undeclared = "its job is no longer declared"
+
+// homeOf returns the line of a picked task, and its job. If the line differs from that of the pick, or the job is missing, it reads the set in
+// force and decides by that, at most once in a claim.
 func (c *claim) homeOf(ctx context.Context, p *layout.Place, t *task.Task) (l layout.Line, job definition.Job, declared bool, err error) {
 	l, job, declared = layout.HomeOf(c.set, t.Queue, t.Job)
-	if l == p.Home() || c.fresh {
+	if c.fresh || l == p.Home() && (declared || !definition.HasOwnSection(t.Job)) {
 		return l, job, declared, nil
 	}
 	set, err := c.q.inForce(ctx)
@@ -77,7 +81,7 @@ func (q *Queue) moveHome(ctx context.Context, entries []misplaced) error {
 // sweepMoves is how many entries one sweep moves out of one line, rounded up to a batch.
 const sweepMoves = 3000
 
-// moveHomeLines empties the lines of jobs that instances ran and this server runs now. It reads only such lines.
+// moveHomeLines empties the lines of jobs that instances ran and this server runs now, or that are gone. It reads only such lines.
 func (q *Queue) moveHomeLines(ctx context.Context) (moved int, err error) {
 	lines, err := q.known.Lines(ctx)
 	if err != nil {
@@ -100,17 +104,61 @@ func (q *Queue) moveHomeLine(ctx context.Context, l layout.Line) (moved int, err
 	if err != nil {
 		return 0, err
 	}
-	if to, _, _ := layout.HomeOf(set, l.Queue, l.Job); to == l {
+	if to, gone := homeOfLine(set, l); to == l && !gone {
 		return 0, nil
 	}
 	if set, err = q.inForce(ctx); err != nil {
 		return 0, err
 	}
-	to, _, _ := layout.HomeOf(set, l.Queue, l.Job)
-	if to == l {
-		return 0, nil
+	switch to, gone := homeOfLine(set, l); {
+	case gone:
+		return 0, q.missLine(ctx, l)
+	case to != l:
+		return q.emptyInto(ctx, l, to)
 	}
-	return q.emptyInto(ctx, l, to)
+	return 0, nil
+}
+
+// homeOfLine returns where the tasks of a line of instances belong; gone says that they are missing.
+func homeOfLine(set *definition.Set, l layout.Line) (to layout.Line, gone bool) {
+	to, _, declared := layout.HomeOf(set, l.Queue, l.Job)
+	return to, !declared && definition.HasOwnSection(l.Job)
+}
+
+// missLine ends the tasks of a line whose job is gone as missing, and removes their entries.
+func (q *Queue) missLine(ctx context.Context, l layout.Line) error {
+	parts, err := layout.PartsOf(ctx, q.store, l)
+	if err != nil {
+		return err
+	}
+	r := store.Range{Table: store.Work, Limit: purgeBatch}
+	for {
+		found, more, err := layout.PlacesIn(ctx, q.store, parts, r)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		if err := q.missAll(ctx, found); err != nil || !more {
+			return err
+		}
+		r.From = found[len(found)-1].At.Sort + "\x00"
+	}
+}
+
+func (q *Queue) missAll(ctx context.Context, batch []layout.Place) error {
+	uuids := make([]string, len(batch))
+	for i := range batch {
+		uuids[i] = batch[i].UUID
+	}
+	_, err := q.changeAll(ctx, uuids, func(i int, item *store.Item, t *task.Task) ([]event.Event, []store.Op) {
+		if item.Version != batch[i].Of || !q.endQueued(t, task.Miss) {
+			return nil, nil // the entry is stale
+		}
+		t.Message = undeclared
+		entry := store.Delete(batch[i].At, store.Always)
+		entry.Item.Version = batch[i].Version // outside the journal's order
+		return causedAt(item.Version, finished(t, task.Miss)...), append(layout.Conclude(t, false, store.VersionIs(item.Version)), entry)
+	})
+	return err
 }
 
 // emptyInto moves the entries of a line, about sweepMoves at most, to another line of the same queue.

@@ -238,6 +238,47 @@ func TestWhatWaitsMovesToInstances(t *testing.T) {
 	})
 }
 
+// What waits for instances that run a handler which is gone is missing, whether an instance claims it or none does; not by a process that has not heard
+// of the handler yet.
+func TestWhatWaitsForInstancesIsMissingOnceItsHandlerIsGone(t *testing.T) {
+	t.Parallel()
+	by := queue.Claimer{Instance: "w/1", Jobs: []string{"/canvases/**"}}
+	ends := map[string]func(b *bench) error{
+		"claim": func(b *bench) error { _, err := b.Claim(b.t.Context(), by, 5); return err },
+		"sweep": func(b *bench) error { _, err := b.Sweep(b.t.Context()); return err },
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eitherWay(t, func(t *testing.T, alone bool) {
+				with := server()
+				with.Handlers = []definition.Handler{{Canvas: "c", Space: "WORKER", Name: "x", Target: definition.Target{Instances: true}}}
+				b, d := declaredIn(t, alone, with)
+				event := b.enqueue(queue.New{Dialect: task.Event, Job: "/canvases/c/WORKER/x"})[0].Task.ID
+				job := b.add("a")
+				d.becomes(server(), true)
+				d.becomes(with, false) // which this process has not heard of yet
+				if _, err := b.Sweep(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if got, err := b.Get(t.Context(), event); err != nil || !got.State.Queued() {
+					t.Errorf("the event of a handler that was declared elsewhere is %s, %v, want it to wait", got.State, err)
+				}
+				d.becomes(server(), true)
+				if err := end(b); err != nil {
+					t.Fatal(err)
+				}
+				if got, err := b.Get(t.Context(), event); err != nil || got.State != task.Missing {
+					t.Errorf("the event of a handler that is gone is %s, %v, want %s", got.State, err, task.Missing)
+				}
+				if got, err := b.Get(t.Context(), job); err != nil || !got.State.Queued() {
+					t.Errorf("a job of a topic is %s, %v, want it to wait", got.State, err)
+				}
+			})
+		})
+	}
+}
+
 // While one process knows of a change and another does not, no entry is moved back and forth between their lines, and no task ends
 // as missing: a process that is to move an entry reads the set in force.
 func TestNothingIsMovedByAnOldSet(t *testing.T) {

@@ -70,8 +70,8 @@ func (c *claim) judgeQueued(ctx context.Context, p layout.Place, t *task.Task, v
 	case p.NotBefore > now: // in an ordered queue nothing overtakes it
 		c.left, c.full = append(c.left, p), true
 		c.q.strategy.delayed(p.Line(), p.NotBefore)
-	case home != p.Home() && !declared && t.Dialect != task.Job:
-		c.finish(t, version, task.Miss, "its job is no longer declared")
+	case !declared && definition.HasOwnSection(t.Job):
+		c.finish(t, version, task.Miss, undeclared)
 	case home != p.Home():
 		c.misplaced = append(c.misplaced, misplaced{p, home})
 	case t.Late && t.Attempt == 0:

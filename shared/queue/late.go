@@ -71,7 +71,7 @@ func (q *Queue) fallOneDue(ctx context.Context, set *definition.Set, p layout.Pl
 		case k.holder == t.ID:
 			return journal.Change{}, errNothing // another process was quicker
 		case k.holder != "":
-			q.dropQueued(&t)
+			q.endQueued(&t, task.Drop)
 			t.Message = underWay(k.holder)
 			ops := append(layout.Conclude(&t, false, store.VersionIs(version)), entry)
 			return journal.Change{Events: causedAt(version, finished(&t, task.Drop)...), Ops: func(journal.Receipt) []store.Op { return ops }}, nil

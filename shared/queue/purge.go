@@ -103,7 +103,7 @@ func (q *Queue) dropAll(ctx context.Context, batch []layout.Place) (int, error) 
 			steps = append(steps, t.ID)
 			return nil, nil
 		}
-		if item.Version != batch[i].Of || !q.dropQueued(t) {
+		if item.Version != batch[i].Of || !q.endQueued(t, task.Drop) {
 			return nil, nil // the entry is stale
 		}
 		t.Message = purged
@@ -133,12 +133,12 @@ func (q *Queue) dropSteps(ctx context.Context, ids []task.ID) (dropped int, err 
 
 const purged = "its queue was purged"
 
-// dropQueued drops a task if it is queued, and reports whether it was.
-func (q *Queue) dropQueued(t *task.Task) bool {
+// endQueued ends a task by a step if it is queued, and reports whether it was.
+func (q *Queue) endQueued(t *task.Task, step task.Step) bool {
 	if !t.State.Queued() {
 		return false
 	}
-	t.State, _ = t.State.After(task.Drop) // every queued state has it
+	t.State, _ = t.State.After(step) // every queued state has it
 	t.Finished = q.micro()
 	return true
 }

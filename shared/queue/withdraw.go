@@ -32,7 +32,7 @@ func (q *Queue) withdraw(ctx context.Context, cause event.ID, ids []task.ID) (in
 		uuids[i] = id.UUID()
 	}
 	withdrawn, err := q.changeAll(ctx, uuids, func(i int, item *store.Item, t *task.Task) ([]event.Event, []store.Op) {
-		if t.ID != ids[i] || t.Attempt > 0 || !q.dropQueued(t) {
+		if t.ID != ids[i] || t.Attempt > 0 || !q.endQueued(t, task.Drop) {
 			return nil, nil
 		}
 		entry := store.Delete(layout.DueKey(t.NotBefore, t.ID.UUID()), store.Always) // a claim removes an entry that is elsewhere
