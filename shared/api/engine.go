@@ -64,22 +64,29 @@ func (x *exchange) find(e Engine, dialects ...task.Dialect) (task.Task, error) {
 
 // findAny returns the task whose id the path holds.
 func (x *exchange) findAny(e Engine) (task.Task, error) {
-	id, err := task.ParseID(x.r.PathValue("id"))
-	if errors.Is(err, task.ErrID) {
-		return task.Task{}, queue.ErrNoTask
+	id, err := x.taskID()
+	if err != nil {
+		return task.Task{}, err
 	}
 	return e.Get(x.r.Context(), id)
 }
 
-// fill fetches a task's payload if it is kept apart.
+// taskID returns the id that the path holds. A malformed one is that of no task.
+func (x *exchange) taskID() (task.ID, error) {
+	id, err := task.ParseID(x.r.PathValue("id"))
+	if err != nil {
+		return "", queue.ErrNoTask
+	}
+	return id, nil
+}
+
+// fill fetches a task's payload if it is kept apart. The error is [queue.ErrNoTask] if the task is gone.
 func (x *exchange) fill(e Engine, t *task.Task) error {
 	if t.Apart == 0 || t.Payload != nil {
 		return nil
 	}
 	whole, err := e.Get(x.r.Context(), t.ID)
-	if err == nil {
-		*t = whole
-	}
+	t.Payload = whole.Payload
 	return err
 }
 

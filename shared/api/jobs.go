@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
@@ -61,7 +62,7 @@ func (x *exchange) made(e Engine, answer *queue.Enqueued) error {
 	if added.Existing {
 		status = http.StatusOK
 	}
-	if err := x.fill(e, &t); err != nil {
+	if err := x.fill(e, &t); err != nil && !errors.Is(err, queue.ErrNoTask) { // it may have gone since
 		return err
 	}
 	return x.value(status, viewJob(&t, time.Now().UnixMicro()))

@@ -136,6 +136,41 @@ func TestAddJobOnce(t *testing.T) {
 	}
 }
 
+// The first response tells of a job that was there already: so does each later one with the key, whatever has become of that job.
+func TestAddJobOnceThatIsThere(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"small": "x", "large": strings.Repeat("x", 10_000)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := topical(t, run("a"))
+			there := w.add(t, 201, `{"topic":"a","unique":"u","priority":7,"properties":{"text":"`+text+`"}}`)
+			one, all := `{"topic":"a","unique":"u"}`, `[{"topic":"a","unique":"v"},{"topic":"a","unique":"u"},{"topic":"a","unique":"v","priority":3}]`
+			again := func() string {
+				t.Helper()
+				single := w.as(t, access.Producer, "POST", jobsPath, one, "Idempotency-Key", "k")
+				batch := w.addAll(t, all, "Idempotency-Key", "k")
+				if diff := cmp.Diff(there, into[job](t, single, 200)); diff != "" {
+					t.Errorf("(-job that was there +response):\n%s", diff)
+				}
+				return single.body + batch.body
+			}
+			first := again()
+			path := fmt.Sprint(jobsPath, "/", there["id"])
+			for _, act := range []func(){
+				func() { w.claim(t) },
+				func() { w.as(t, access.Operator, "DELETE", path, "") },
+				func() { w.as(t, access.Operator, "DELETE", path, "") },
+			} {
+				act()
+				if got := again(); got != first {
+					t.Errorf("again: %.600s\nwant %.600s", got, first)
+				}
+			}
+			wantProblem(t, w.as(t, access.Viewer, "GET", path, ""), 404, api.CodeNotFound)
+		})
+	}
+}
+
 func TestAddJobRefuses(t *testing.T) {
 	t.Parallel()
 	w := topical(t, run("a"))

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"math"
 	"net/http"
 	"time"
@@ -49,7 +50,7 @@ func (j *jobs) addAll(x *exchange) error {
 		t, existing := answer.Tasks[i].Task, answer.Tasks[i].Existing
 		if size += max(t.Apart, len(t.Payload)) + len(t.Output); existing && size > x.api.maxAnswer {
 			t.Payload, t.Output = nil, nil
-		} else if err := x.fill(j.engine, &t); err != nil {
+		} else if err := x.fill(j.engine, &t); err != nil && !errors.Is(err, queue.ErrNoTask) { // it may have gone since
 			return err
 		}
 		views[i] = addedJob{viewJob(&t, now), existing}

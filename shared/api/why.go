@@ -1,9 +1,11 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 	"time"
 
+	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -65,18 +67,18 @@ func viewReason(r view.Reason, d task.Dialect) whyView {
 }
 
 func (t *taskReading) retry(x *exchange) error {
-	found, err := x.findAny(t.engine)
+	id, err := x.taskID()
 	if err != nil {
 		return err
 	}
-	if err := t.runnable(x, &found); err != nil {
-		return err
-	}
-	once, err := x.idempotency([]byte(found.ID))
+	once, err := x.idempotency([]byte(id))
 	if err != nil {
 		return err
 	}
-	answer, err := t.engine.Retry(x.r.Context(), once, found.ID)
+	if err := t.runnable(x, id); err != nil {
+		return err
+	}
+	answer, err := t.engine.Retry(x.r.Context(), once, id)
 	if err != nil {
 		return err
 	}
@@ -85,9 +87,13 @@ func (t *taskReading) retry(x *exchange) error {
 }
 
 // runnable returns a 409 for a task whose job was missing and still is.
-func (t *taskReading) runnable(x *exchange, found *task.Task) error {
-	if found.State != task.Missing {
+func (t *taskReading) runnable(x *exchange, id task.ID) error {
+	found, err := t.engine.Get(x.r.Context(), id)
+	if errors.Is(err, queue.ErrNoTask) || err == nil && found.State != task.Missing {
 		return nil
+	}
+	if err != nil {
+		return err
 	}
 	set, err := t.definitions.Current(x.r.Context())
 	if err != nil {

@@ -65,3 +65,23 @@ func TestRetry(t *testing.T) {
 	w.finish(t, w.claim(t)[0], queue.OK)
 	wantProblem(t, retry(), 409, api.CodeConflict) // succeeded
 }
+
+// A retry that is repeated with its key gets the first response again, also if both tasks have left the history.
+func TestRetryOnce(t *testing.T) {
+	t.Parallel()
+	w := topical(t, run("a"))
+	for name, text := range map[string]string{"small": "x", "large": strings.Repeat("x", 10_000)} {
+		id := w.add(t, 201, `{"topic":"a","retries":0,"properties":{"text":"`+text+`"}}`)["id"].(string)
+		w.finish(t, w.claim(t)[0], queue.Failed)
+		retry := func() reply {
+			return w.as(t, access.Operator, "POST", jobsPath+"/"+id+"/retry", "", "Idempotency-Key", name)
+		}
+		first := retry()
+		w.finish(t, w.claim(t)[0], queue.OK)
+		w.as(t, access.Operator, "DELETE", jobsPath+"/"+id, "")
+		if again := retry(); again.StatusCode != 201 || again.body != first.body || again.Header.Get("Idempotent-Replayed") != "true" {
+			t.Errorf("%s: again = %d %.300s\nwant %.300s", name, again.StatusCode, again.body, first.body)
+		}
+		wantProblem(t, w.as(t, access.Operator, "POST", jobsPath+"/"+id+"/retry", "", "Idempotency-Key", "other"), 404, api.CodeNotFound)
+	}
+}

@@ -35,6 +35,7 @@ type adding struct {
 	line     layout.Line
 	prefix   string
 	fixed    bool   // the request gives the id: a task with this id is the same task
+	again    bool   // it does another task again
 	value    []byte // of its item
 	cause    event.Cause
 	payload  json.RawMessage
@@ -113,7 +114,7 @@ func (q *Queue) adding(set *definition.Set, n *New) (adding, error) {
 	if n.Missing {
 		t.State, t.Finished = task.Missing, created
 	}
-	a := adding{task: t, prefix: n.Prefix, cause: event.CausedBy(n.Cause), fixed: n.Same != "", line: layout.LineOf(t.Queue, job, declared), same: -1}
+	a := adding{task: t, prefix: n.Prefix, cause: event.CausedBy(n.Cause), fixed: n.Same != "", again: n.again, line: layout.LineOf(t.Queue, job, declared), same: -1}
 	if len(n.Payload) > inline {
 		a.payload = n.Payload
 		a.task.Payload, a.task.Apart = nil, len(n.Payload)
@@ -138,6 +139,11 @@ func (t *adding) size() int { return len(t.payload) + 2*len(t.value) }
 func (a *addition) prepare(ctx context.Context, lost *store.Conflict) (journal.Change, error) {
 	if err := a.resolve(ctx, lost); err != nil {
 		return journal.Change{}, err
+	}
+	if a.once != nil && !a.replayed {
+		if err := a.fetch(ctx); err != nil {
+			return journal.Change{}, err
+		}
 	}
 	var c journal.Change
 	for i := range a.tasks {
@@ -170,6 +176,9 @@ func (a *addition) bounds() (ops, bytes int) {
 	if a.once != nil {
 		ops++
 	}
+	if a.mayKeepOld() {
+		bytes = maxWhole
+	}
 	for i := range a.tasks {
 		t := &a.tasks[i]
 		ops += 2
@@ -180,6 +189,9 @@ func (a *addition) bounds() (ops, bytes int) {
 			ops += 2
 		}
 		bytes += t.size()
+		if t.again {
+			bytes += t.size() // in the note
+		}
 	}
 	return ops, bytes
 }

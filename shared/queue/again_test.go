@@ -1,11 +1,16 @@
 package queue_test
 
 import (
+	"encoding/json"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -87,6 +92,62 @@ func TestAResultWithoutNewTasksIsRememberedAgain(t *testing.T) {
 	again, err := b.Enqueue(t.Context(), once, queue.SyncTask("S", "A", 300))
 	if err != nil || !again.Replayed || !again.Tasks[0].Existing || again.Tasks[0].Task.ID != held {
 		t.Errorf("Enqueue with the same key = %+v, %v, want %s again", again, err, held)
+	}
+}
+
+// What existed is kept with the result as far as an item has room: beyond that without payload and output, or not at all.
+func TestAResultWithLargeTasksThatExistedIsKept(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, b *bench) {
+		large, text := json.RawMessage(`"`+strings.Repeat("x", queue.MaxPayload-2)+`"`), strings.Repeat("x", 8<<10)
+		var held []queue.Added
+		var same []queue.New
+		for i := range 20 {
+			n := queue.New{Dialect: task.Job, Job: "/plain", Unique: strconv.Itoa(i), Fairness: text, UniqueWindow: time.Hour, Payload: large}
+			same = append(same, queue.New{Dialect: task.Job, Job: "/plain", Unique: n.Unique})
+			held = append(held, b.enqueue(n)[0])
+			b.complete(b.claim(1)[0], queue.Result{Outcome: queue.OK, Output: large})
+		}
+		once := &queue.Once{Scope: "test", Key: "k"}
+		same = append(same, queue.New{Dialect: task.Job, Job: "/plain", Unique: "new"})
+		for range 2 {
+			got, err := b.Enqueue(t.Context(), once, same...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, a := range got.Tasks[:len(held)] {
+				if !a.Existing || a.Task.ID != held[i].Task.ID || a.Task.State != task.Succeeded || a.Task.Fairness != text {
+					t.Errorf("task %d = %s, %s, existing %v, want the one that existed", i, a.Task.ID, a.Task.State, a.Existing)
+				}
+			}
+		}
+	})
+}
+
+// A result that an earlier version has kept says less of tasks that existed: they are returned as they are now, or as far as is known.
+func TestAResultOfAnEarlierVersionIsReturned(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	held := b.enqueue(queue.SyncTask("S", "A", 300))[0].Task.ID
+	once := &queue.Once{Scope: "test", Key: "k"}
+	value, err := json.Marshal(map[string]any{"f": once.Fingerprint[:], "t": []any{map[string]any{"id": held, "x": true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	note := store.Item{Key: layout.OnceKey(once), Value: value, Version: 1, Expires: b.clock.now().Add(time.Hour)}
+	if err := b.store.Write(t.Context(), store.Write{Ops: []store.Op{store.Put(note, store.Absent)}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []task.State{task.Ready, task.Dropped, ""} {
+		got, err := b.Enqueue(t.Context(), once, queue.SyncTask("S", "A", 300))
+		if err != nil || !got.Replayed || !got.Tasks[0].Existing || got.Tasks[0].Task.ID != held || got.Tasks[0].Task.State != want {
+			t.Errorf("Enqueue = %+v, %v, want %s, %s", got, err, held, want)
+		}
+		if want != "" {
+			if err := b.Remove(t.Context(), held); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

@@ -44,6 +44,7 @@ type New struct {
 	Late  bool // the unique key is taken at the start, see [task.Task]; default: at the creation
 
 	Cause event.ID // the event that brings the task about; default: none, it is a client's request
+	again bool     // it does another task again
 
 	Attempts   int           // the most starts; at least -1; 0: the job's, else 1; -1: endless
 	RetryDelay time.Duration // the pause after a failed attempt; 0: the job's

@@ -153,11 +153,13 @@ func (q *Queue) askToStop(ctx context.Context, id task.ID) error {
 }
 
 // Retry enqueues a finished task that did not succeed again, as a new task with all its attempts; if another task holds its
-// unique key, it returns that one. once is as for [Queue.Enqueue]. The error is [ErrUnfinished] or [ErrSucceeded] if the task
-// cannot be retried, and [ErrNoTask] if there is none.
+// unique key, it returns that one. once is as for [Queue.Enqueue], also if the task has left the history since. The error is
+// [ErrUnfinished] or [ErrSucceeded] if the task cannot be retried, and [ErrNoTask] if there is none.
 func (q *Queue) Retry(ctx context.Context, once *Once, id task.ID) (Enqueued, error) {
 	t, version, err := layout.FindTask(ctx, q.store, id)
 	switch {
+	case errors.Is(err, ErrNoTask) && once != nil:
+		return q.retried(ctx, once)
 	case err != nil:
 		return Enqueued{}, err
 	case !t.State.Final():
@@ -172,10 +174,29 @@ func (q *Queue) Retry(ctx context.Context, once *Once, id task.ID) (Enqueued, er
 		return Enqueued{}, err
 	}
 	return q.Enqueue(ctx, once, New{
-		Cause:   event.LastOf(last, keyOf(&t)),
+		Cause: event.LastOf(last, keyOf(&t)), again: true,
 		Dialect: t.Dialect, Job: t.Job, Group: t.Group, Prefix: string(id[:len(id)-len(id.UUID())]), Queue: t.Queue,
 		Priority: t.Priority, Payload: t.Payload, Modifier: t.Modifier, Unique: t.Unique, Fairness: t.Fairness,
 		Concurrency: t.Concurrency, Prefer: t.Prefer, Trace: t.Trace,
 		Attempts: t.Attempts, RetryDelay: t.RetryDelay, Thrown: t.Thrown,
 	})
+}
+
+// retried returns the result of an earlier Retry with the same key; the error is [ErrNoTask] if there was none.
+func (q *Queue) retried(ctx context.Context, once *Once) (Enqueued, error) {
+	a := &addition{q: q, once: once, note: journal.NoteAt(layout.OnceKey(once)), asked: make([]task.Task, 1), tasks: make([]adding, 1)}
+	items, err := q.store.Get(ctx, a.note.Key())
+	if err != nil {
+		return Enqueued{}, layout.Failure("read an answer", err)
+	}
+	if !a.note.Stands(items[0], q.now()) {
+		return Enqueued{}, ErrNoTask
+	}
+	if err := a.replay(ctx, items[0]); err != nil {
+		return Enqueued{}, err
+	}
+	if a.tasks[0].task.Job == "" { // an earlier version has kept its id alone
+		return Enqueued{}, ErrNoTask
+	}
+	return a.answer(), nil
 }
