@@ -141,10 +141,10 @@ func (h *hold) beat(ctx context.Context) (more, stop bool, err error) {
 
 // result is the result of an attempt, as the body of a request.
 type result struct {
-	Result     string  `json:"result"`
-	Message    string  `json:"message,omitempty"`
-	RetryDelay float64 `json:"retry_delay,omitempty"` // seconds
-	Output     any     `json:"output,omitempty"`
+	Result     string   `json:"result"`
+	Message    string   `json:"message,omitempty"`
+	RetryDelay *float64 `json:"retry_delay,omitempty"` // seconds; nil: the task's
+	Output     any      `json:"output,omitempty"`
 }
 
 func resultOf(output any, err error) result {
@@ -158,7 +158,8 @@ func resultOf(output any, err error) result {
 	case errors.As(err, &refused):
 		r.Result = "cancel"
 	case errors.As(err, &later):
-		r.RetryDelay = later.by.Seconds()
+		seconds := max(later.by, 0).Seconds()
+		r.RetryDelay = &seconds
 	}
 	return r
 }

@@ -39,7 +39,8 @@ type delayed struct {
 
 func (d delayed) Unwrap() error { return d.error }
 
-// RetryAfter returns an error, wrapping err, after which the next attempt waits so long instead of the job's retry delay.
+// RetryAfter returns an error, wrapping err, after which the next attempt waits so long instead of the job's retry delay; 0 or less: not
+// at all.
 func RetryAfter(by time.Duration, err error) error { return delayed{err, by} }
 
 // Task is an attempt at a task that a [Worker] runs. Its methods may be called concurrently.

@@ -125,6 +125,7 @@ func TestWorker(t *testing.T) {
 		s.add("later", "/topics/a/x", 3)
 		s.add("no", "/topics/a/x", 4)
 		s.add("large", "/topics/a/x", 5)
+		s.add("now", "/topics/a/x", 6)
 		s.add("panic", "/topics/b", nil)
 		s.add("stopped", "/topics/b/c/d", nil)
 		s.answer["stopped"] = `{"stop":true}`
@@ -145,6 +146,8 @@ func TestWorker(t *testing.T) {
 						return nil, client.Reject(errors.New("never"))
 					case "5":
 						return strings.Repeat("x", 300<<10), nil
+					case "6":
+						return nil, client.RetryAfter(0, errors.New("at once"))
 					}
 					t.Log("info", "at work")
 					t.Report(client.Progress{Step: 1, Steps: 2})
@@ -165,7 +168,7 @@ func TestWorker(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var done sync.WaitGroup
 		done.Go(func() { work(ctx, t, c, w) })
-		for range 7 {
+		for range 8 {
 			<-s.news
 		}
 		<-lost
@@ -176,6 +179,7 @@ func TestWorker(t *testing.T) {
 			"ok":      {"result": "ok", "output": map[string]any{"n": 7.0}},
 			"failed":  {"result": "failed", "message": "no luck"},
 			"later":   {"result": "failed", "message": "busy", "retry_delay": 90.0},
+			"now":     {"result": "failed", "message": "at once", "retry_delay": 0.0},
 			"no":      {"result": "cancel", "message": "never"},
 			"large":   {"result": "failed", "message": "the output is too large: more than 256 KiB as JSON"},
 			"panic":   {"result": "failed", "message": "panic: oh"},

@@ -102,6 +102,34 @@ func resultsOf(all []claim) string {
 	return `"results":[` + strings.Join(texts, ",") + `]`
 }
 
+// TestAResultSaysWhenTheNextAttemptIs: what it says comes before what the task says, also that there is no pause.
+func TestAResultSaysWhenTheNextAttemptIs(t *testing.T) {
+	t.Parallel()
+	for _, delay := range []string{`0`, `"0s"`, `"1ms"`} {
+		for _, by := range []string{"complete", "exchange"} {
+			t.Run(delay+" by "+by, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					r := exchanging(t, memory.New(memory.Options{}))
+					w := r.register(t, "/topics/a/*")
+					r.add(t, queue.New{Job: "/topics/a/b", Attempts: 2, RetryDelay: time.Hour})
+					c := r.exchange(t, w, `{"seq":1,"max":1}`).Claims[0]
+					result := `"result":"failed","retry_delay":` + delay
+					if by == "exchange" {
+						r.exchange(t, w, fmt.Sprintf(`{"seq":2,"results":[{"token":%q,%s}]}`, c.Token, result))
+					} else {
+						into[job](t, r.as(t, access.Worker, "POST", "/api/v1/leases/"+c.Token+"/complete", "{"+result+"}"), 200)
+					}
+					time.Sleep(time.Millisecond) // of virtual time
+					if got := r.exchange(t, w, `{"seq":3,"max":1}`).Claims; len(got) != 1 || got[0].Attempt != 2 {
+						t.Errorf("claims = %+v, want the next attempt", got)
+					}
+				})
+			})
+		}
+	}
+}
+
 func TestAnExchangeCarriesResultsAndClaims(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s store.Store) {

@@ -266,6 +266,6 @@ func resultMembers(r *queue.Result) []member {
 		return nil
 	}}
 	return []member{
-		told, textMember("message", maxBody, &r.Message), lengthMember("retry_delay", &r.RetryDelay), output, variablesMember(&r.Variables),
+		told, textMember("message", maxBody, &r.Message), pauseMember("retry_delay", &r.RetryDelay), output, variablesMember(&r.Variables),
 	}
 }

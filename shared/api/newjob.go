@@ -24,7 +24,6 @@ const (
 type newJob struct {
 	queue.New
 	retries *int64
-	delay   *time.Duration
 }
 
 // readNewJobs returns what reads requests for jobs, one after the other: how a member is read is made once for all of them.
@@ -39,23 +38,19 @@ func readNewJobs() func(location string, value jsontext.Value) (queue.New, error
 				n.Attempts = int(*n.retries) + 1
 			}
 		}
-		if n.delay != nil {
-			n.RetryDelay = max(*n.delay, 1) // 0 would mean the default, not no delay
-		}
 		return n.New, err
 	}
 }
 
 func (n *newJob) members() []member {
 	var retries int64
-	var delay time.Duration
 	return []member{
 		{name: "topic", required: true, read: n.topic},
 		{name: "properties", read: n.properties},
 		integerMember("priority", -maxPriority, maxPriority, &n.Priority),
 		{name: "run_at", read: n.runAt},
 		noted(integerMember("retries", -1, maxRetries, &retries), func() { n.retries = &retries }),
-		noted(lengthMember("retry_delay", &delay), func() { n.delay = &delay }),
+		pauseMember("retry_delay", &n.RetryDelay),
 		{name: "unique", read: n.unique},
 		textMember("fairness_key", definition.MaxName, &n.Fairness),
 		{name: "concurrency", read: n.concurrency},
@@ -157,6 +152,18 @@ func lengthMember(name string, into *time.Duration) member {
 		}
 		return nil
 	}}
+}
+
+// pauseMember is a lengthMember that is the pause between attempts: where it is 0 there is none, which is not the default.
+func pauseMember(name string, into *time.Duration) member {
+	m := lengthMember(name, into)
+	read := m.read
+	m.read = func(location string, value jsontext.Value) error {
+		err := read(location, value)
+		*into = max(*into, 1) // 0 stands for the default
+		return err
+	}
+	return m
 }
 
 // noted returns the member with a call of note when it is there.

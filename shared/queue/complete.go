@@ -229,7 +229,7 @@ func (e *ending) apply(now int64) {
 		t.PutOff = 0
 	}
 	delay := e.delay()
-	if t.NotBefore = now + delay.Microseconds(); delay <= 0 {
+	if t.NotBefore = now + delay.Microseconds(); delay < time.Microsecond {
 		t.State, _ = t.State.After(task.Release)
 	}
 }
