@@ -41,8 +41,8 @@ func TestAJobFollowsWhoRunsItsTopic(t *testing.T) {
 	}
 	instance := r.register(t, "/topics/*")
 	first, second := w.add(t, 201, `{"topic":"a"}`)["id"].(string), w.add(t, 201, `{"topic":"a"}`)["id"].(string)
-	if why := w.why(t, first); why.Code != "unassigned" {
-		t.Errorf("why = %+v, want it unassigned", why)
+	if why := w.why(t, first); why.Code != "next" {
+		t.Errorf("why = %+v, want it to be the next", why)
 	}
 	declare(run("a"))
 	if got := r.claims(t, instance, `{"max":4}`); len(got) != 0 {

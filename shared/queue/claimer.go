@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/queue/view"
 )
 
 // linesFor returns the lines that a claimer takes from. If it names no queues, each claim begins with another line.
@@ -56,6 +57,19 @@ func (q *Queue) served(ctx context.Context, l layout.Line) (bool, error) {
 	}
 	all, err := q.instances(ctx)
 	return slices.ContainsFunc(all, func(by Claimer) bool { return by.runs(l.Job) }), err
+}
+
+// runners returns the instances that may claim tasks; none if that is not known.
+func (q *Queue) runners(ctx context.Context) ([]view.Runner, error) {
+	if q.instances == nil {
+		return nil, nil
+	}
+	all, err := q.instances(ctx)
+	runners := make([]view.Runner, len(all))
+	for i := range all {
+		runners[i] = view.Runner{Instance: all[i].Instance, Jobs: all[i].Jobs, Capacity: all[i].Capacity}
+	}
+	return runners, err
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

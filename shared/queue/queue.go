@@ -166,6 +166,7 @@ func Open(o Options) *Queue {
 	q.rules = rule.New(rule.Options{Store: q.store, Journal: q.journal, Now: q.now, Apply: q.apply, Alone: alone})
 	q.Tasks = view.New(view.Options{
 		Store: q.store, Journal: q.journal, Definitions: q.definitions, Now: q.now, Rulebook: q.rules, Limits: q.limits,
+		Lines: q.known.Of, Runners: q.runners,
 	})
 	q.strategy = &shared{q: q, pickings: newPickings()}
 	if alone {

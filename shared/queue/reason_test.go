@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -42,9 +43,22 @@ func (b *bench) stop(id task.ID) {
 	}
 }
 
+// near1 is the one instance that is there.
+var near1 = queue.Claimer{Instance: "near/1", Name: "near", Capacity: 1, Jobs: []string{"/near/*"}}
+
+// near starts a task on the instance.
+func (b *bench) near() queue.Lease {
+	b.t.Helper()
+	leases, err := b.Claim(b.t.Context(), near1, 1)
+	if err != nil || len(leases) != 1 {
+		b.t.Fatalf("the instance got %d tasks, %v, want one", len(leases), err)
+	}
+	return leases[0]
+}
+
 func TestWhyTellsEveryReasonInOneSentence(t *testing.T) {
 	t.Parallel()
-	plain := queue.New{Job: "/plain"}
+	plain, near := queue.New{Job: "/plain"}, queue.New{Job: "/near/a"}
 	ended := func(r queue.Result) func(*bench) task.ID {
 		return func(b *bench) task.ID {
 			id := b.one(plain)
@@ -127,6 +141,37 @@ func TestWhyTellsEveryReasonInOneSentence(t *testing.T) {
 		}, view.ReasonOrdered, "The queue strict is ordered, and 1 other comes first."},
 		"unassigned": {func(b *bench) task.ID { return b.one(queue.New{Job: "/far"}) },
 			view.ReasonUnassigned, "It waits for an instance that runs /far."},
+		"its instance is full": {func(b *bench) task.ID { b.one(near); b.near(); return b.one(near) },
+			view.ReasonLimitInstance, "The instance that runs /near/a has reached its capacity: 1 at once."},
+		"ordered for instances, one runs": {func(b *bench) task.ID {
+			b.one(queue.New{Job: "/near/a", Queue: "strict"})
+			b.near()
+			return b.one(queue.New{Job: "/near/b", Queue: "strict"})
+		}, view.ReasonOrdered, "The queue strict is ordered, and an older one runs."},
+		"ordered for instances, one waits for its next attempt": {func(b *bench) task.ID {
+			b.one(queue.New{Job: "/near/a", Queue: "strict", Attempts: 2, RetryDelay: time.Hour})
+			b.complete(b.near(), queue.Result{Outcome: queue.Failed})
+			return b.one(queue.New{Job: "/near/b", Queue: "strict"})
+		}, view.ReasonOrdered, "The queue strict is ordered, and 1 other comes first."},
+		"ordered, one waits that nobody runs": {func(b *bench) task.ID {
+			b.one(queue.New{Job: "/far", Queue: "strict"})
+			return b.one(queue.New{Job: "/near/b", Queue: "strict"})
+		}, view.ReasonNext, "It is the next of the queue strict and starts when a worker is free."},
+		"behind, for instances": {func(b *bench) task.ID {
+			b.one(queue.New{Job: "/near/a", Priority: 2})
+			b.one(queue.New{Job: "/near/b", Priority: 1})
+			b.one(queue.New{Job: "/far", Priority: 1})
+			id := b.one(near)
+			b.one(queue.New{Job: "/near/b"})
+			return id
+		}, view.ReasonBehind, "In the queue main 2 others come first."},
+		"behind, by turns of instances": {func(b *bench) task.ID {
+			b.one(queue.New{Job: "/near/a", Queue: "fair"})
+			b.one(queue.New{Job: "/near/b", Queue: "fair"})
+			return b.one(queue.New{Job: "/near/a", Queue: "fair"})
+		}, view.ReasonBehind, "In the queue fair 2 others come first."},
+		"next, for instances": {func(b *bench) task.ID { id := b.one(near); b.one(queue.New{Job: "/near/b"}); return id },
+			view.ReasonNext, "It is the next of the queue main and starts when a worker is free."},
 		"behind": {func(b *bench) task.ID {
 			b.one(queue.New{Job: "/plain", Priority: 2})
 			b.one(queue.New{Job: "/plain", Priority: 1})
@@ -141,6 +186,8 @@ func TestWhyTellsEveryReasonInOneSentence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setupWith(t, ways())
+			b.Queue = queue.Open(queue.Options{Store: b.store, Journal: b.journal, Definitions: fixed{ways()}, Now: b.clock.now,
+				Instances: func(context.Context) ([]queue.Claimer, error) { return []queue.Claimer{near1}, nil }})
 			want := [2]string{test.code, test.reason}
 			if diff := cmp.Diff(want, b.why(test.arrange(b))); diff != "" {
 				t.Errorf("Why (-want +got):\n%s", diff)

@@ -4,6 +4,7 @@
 //
 //	view.go        Tasks: one task, its log and its progress; what instances run; the rules in force
 //	reason.go      why a task is not running
+//	behind.go      and why one is not that could
 //	list.go        tasks of a group
 //	jobs.go        tasks of topics
 //	counts.go      how many tasks of each state there are

@@ -8,7 +8,6 @@ import (
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/queue/rule"
-	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -25,17 +24,20 @@ const (
 	ReasonSuspended  = "suspended"   // its queue is suspended
 	ReasonLimitQueue = "limit_queue" // its queue has reached its limit
 	ReasonLimitKey   = "limit_key"   // its concurrency key has reached its limit
-	ReasonOrdered    = "ordered"     // an older task of its ordered queue goes first
-	ReasonUnassigned = "unassigned"  // no instance that can run its job has claimed it
-	ReasonBehind     = "behind"      // other tasks of its queue come first
-	ReasonNext       = "next"        // it is the next of its queue
+	// ReasonLimitInstance: all instances that run its job have reached their capacity.
+	ReasonLimitInstance = "limit_instance"
+
+	ReasonOrdered    = "ordered"    // an older task of its ordered queue goes first
+	ReasonUnassigned = "unassigned" // no instance runs its job
+	ReasonBehind     = "behind"     // other tasks of its queue come first
+	ReasonNext       = "next"       // it is the next of its queue
 )
 
 // ReasonCodes returns all codes of a [Reason].
 func ReasonCodes() []string {
 	return []string{
 		ReasonRunning, ReasonStopping, ReasonFinished, ReasonMissing, ReasonDelayed, ReasonRetrying, ReasonPaused, ReasonBlocked,
-		ReasonSuspended, ReasonLimitQueue, ReasonLimitKey, ReasonOrdered, ReasonUnassigned, ReasonBehind, ReasonNext,
+		ReasonSuspended, ReasonLimitQueue, ReasonLimitKey, ReasonLimitInstance, ReasonOrdered, ReasonUnassigned, ReasonBehind, ReasonNext,
 	}
 }
 
@@ -147,14 +149,7 @@ func (v *Tasks) whyQueued(ctx context.Context, t *task.Task) (Reason, error) {
 	if found, err := v.whyLimited(ctx, t, set.QueueOf(t.Queue), &r); err != nil || found {
 		return r, err
 	}
-	l := layout.LineOf(t.Queue, job, declared)
-	if l.ForInstances() {
-		r.Code = ReasonUnassigned
-		r.Reason = fmt.Sprintf("It waits for an instance that runs %s.", t.Job)
-		r.Details["job"] = t.Job
-		return r, nil
-	}
-	return r, v.whyBehind(ctx, t, set.QueueOf(t.Queue), l, &r)
+	return r, v.whyInLine(ctx, t, set.QueueOf(t.Queue), layout.LineOf(t.Queue, job, declared), &r)
 }
 
 func (r *Reason) ruled(rules rule.Rules) {
@@ -209,61 +204,4 @@ func (v *Tasks) whyLimited(ctx context.Context, t *task.Task, c definition.Queue
 	r.Reason = fmt.Sprintf("The queue %s has reached its limit: %d at once.", c.Name, c.MaxParallel)
 	r.Details["limit"], r.Details["running"] = c.MaxParallel, running
 	return true, nil
-}
-
-// lookBehind is how many entries of its line are searched for a task.
-const lookBehind = 1000
-
-// whyBehind sets the reason of a task that may start, by the number of tasks that come first.
-func (v *Tasks) whyBehind(ctx context.Context, t *task.Task, c definition.Queue, l layout.Line, r *Reason) error {
-	parts, err := layout.PartsOf(ctx, v.o.Store, l)
-	if err != nil {
-		return err
-	}
-	found, _, err := layout.PlacesIn(ctx, v.o.Store, parts, store.Range{Table: store.Work, Limit: lookBehind, Eventual: true})
-	if err != nil {
-		return err
-	}
-	ahead := 0
-	for ahead < len(found) && found[ahead].UUID != t.ID.UUID() {
-		ahead++
-	}
-	if c.Type == definition.Ordered {
-		return v.whyOrdered(ctx, t, c, found, ahead, r)
-	}
-	r.State, r.Code, r.Reason = task.Ready, ReasonNext, fmt.Sprintf("It is the next of the queue %s and starts when a worker is free.", t.Queue)
-	if ahead > 0 {
-		r.Code, r.Reason = ReasonBehind, fmt.Sprintf("In the queue %s %s first.", t.Queue, come(ahead))
-		r.Details["ahead"] = ahead
-	}
-	return nil
-}
-
-func (v *Tasks) whyOrdered(ctx context.Context, t *task.Task, c definition.Queue, found []layout.Place, ahead int, r *Reason) error {
-	running, err := v.slotsTaken(ctx, layout.QueueLimit(c.Name))
-	if err != nil {
-		return err
-	}
-	switch {
-	case running > 0:
-		r.Code, r.Reason = ReasonOrdered, fmt.Sprintf("The queue %s is ordered, and an older one runs.", c.Name)
-	case ahead > 0:
-		r.Code, r.Reason = ReasonOrdered, fmt.Sprintf("The queue %s is ordered, and %s first.", c.Name, come(ahead))
-		r.Details["ahead"], r.Details["first"] = ahead, found[0].UUID
-	default:
-		r.State, r.Code = task.Ready, ReasonNext
-		r.Reason = fmt.Sprintf("It is the next of the queue %s and starts when a worker is free.", t.Queue)
-	}
-	return nil
-}
-
-func come(n int) string {
-	switch {
-	case n == 1:
-		return "1 other comes"
-	case n >= lookBehind:
-		return fmt.Sprintf("%d others or more come", n)
-	default:
-		return fmt.Sprintf("%d others come", n)
-	}
 }

@@ -30,6 +30,8 @@ type Options struct {
 	Now      func() time.Time
 	Rulebook *rule.Book
 	Limits   *limit.Limits
+	Lines    func(ctx context.Context, queue string) ([]layout.Line, error) // all lines of a queue
+	Runners  func(ctx context.Context) ([]Runner, error)                    // the instances that may be given tasks
 }
 
 // New returns Tasks.
