@@ -111,7 +111,10 @@ func (x *Exchanges) Exchange(ctx context.Context, id string, r Request) (Respons
 			c.passOn()
 		}
 		first.woken = c.woken
-		if !errors.Is(err, ErrOld) || try == overtaken || !c.isOvertaken(ctx) {
+		if !errors.Is(err, ErrOld) || try == overtaken {
+			return got, err
+		}
+		if err = c.overtook(ctx, err); err != nil {
 			return got, err
 		}
 	}
@@ -120,11 +123,17 @@ func (x *Exchanges) Exchange(ctx context.Context, id string, r Request) (Respons
 // overtaken is how often an exchange is made again that another process makes at the same time.
 const overtaken = 3
 
-// isOvertaken reports whether another process has made the very same exchange meanwhile, whose response this one may return too. One
-// that still waits there is left to the other.
-func (c *call) isOvertaken(ctx context.Context) bool {
-	r, err := c.x.records.of(ctx, c.id)
-	return err == nil && r.Seq == c.request.Seq && !r.Waits
+// overtook returns nil if another process has made the very same exchange meanwhile, whose response this one may return too. One that
+// still waits there is left to the other: the error is [ErrReplaced]. Otherwise it is the error that the exchange has ended with.
+func (c *call) overtook(ctx context.Context, err error) error {
+	r, unread := c.x.records.of(ctx, c.id)
+	switch {
+	case unread != nil || r.Seq != c.request.Seq:
+		return err
+	case r.Waits:
+		return ErrReplaced
+	}
+	return nil
 }
 
 // passOn wakes another instance for the task that this one was woken for.

@@ -13,7 +13,10 @@ import (
 // would read of it.
 func TestAnExchangeElsewhereFencesAWait(t *testing.T) {
 	t.Parallel()
-	for name, seq := range map[string]int64{"a later one": 2, "its repetition": 1} {
+	for name, with := range map[string]struct {
+		seq  int64
+		want error
+	}{"a later one": {2, exchanges.ErrOld}, "its repetition": {1, exchanges.ErrReplaced}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -30,11 +33,11 @@ func TestAnExchangeElsewhereFencesAWait(t *testing.T) {
 				}()
 				synctest.Wait()
 				waits := make(chan exchanges.Response, 1)
-				go func() { waits <- there.must(t, id, exchanges.Request{Seq: seq, Wait: 10 * time.Second}) }()
+				go func() { waits <- there.must(t, id, exchanges.Request{Seq: with.seq, Wait: 10 * time.Second}) }()
 				synctest.Wait()
 				ids := here.add(t, 2) // in the process of the first, which is woken
-				if err := <-left; !errors.Is(err, exchanges.ErrOld) {
-					t.Errorf("the first exchange = %v, want that there is a later one", err)
+				if err := <-left; !errors.Is(err, with.want) {
+					t.Errorf("the first exchange = %v, want %v", err, with.want)
 				}
 				if got := <-waits; len(got.Claims) > 0 {
 					t.Errorf("an exchange that wants nothing has claimed %v", got.Claims)

@@ -14,7 +14,8 @@ var (
 	// on with the instance. Nothing was changed.
 	ErrOld = errors.New("exchanges: a later exchange of the instance was made")
 
-	// ErrReplaced is returned for an exchange that waited when it was repeated: the repetition waits in its place.
+	// ErrReplaced is returned for an exchange that waited when it was repeated, here or in another process: the repetition waits in its
+	// place.
 	ErrReplaced = errors.New("exchanges: the same exchange was asked for again, and goes on there")
 )
 
