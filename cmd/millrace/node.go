@@ -1,10 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -200,13 +200,13 @@ func (n *node) sweepTasks(ctx context.Context) {
 	}
 }
 
-// run applies the server's own definitions, tells that it runs, calls ready when it can serve at url, and runs tasks and the upkeep until ctx ends.
+// run applies the server's own definitions, tells that it runs, calls ready when it can serve, and runs tasks and the upkeep until ctx ends.
 // When the store has failed it calls end: the process ends, for its supervisor to start it again.
-func (n *node) run(ctx context.Context, end context.CancelCauseFunc, url string, ready func()) error {
+func (n *node) run(ctx context.Context, end context.CancelCauseFunc, listening net.Addr, ready func()) error {
 	if err := n.Declare(ctx); err != nil {
 		return err
 	}
-	pool, err := n.pool(ctx, cmp.Or(n.URL(), url))
+	pool, err := n.pool(ctx, n.callbackURL(listening))
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,9 @@ func (serveCommand) Help() string {
 Tokens come from MILLRACE_ADMIN_TOKEN, MILLRACE_TOKENS, the configuration file and what MILLRACE_SECRETS names; without any, the server does not start. Logs
 go to standard error, as JSON unless that is a terminal; MILLRACE_LOG sets the level.
 
+Targets that are sent tasks by HTTP get an address to report to, the callback: below MILLRACE_URL, where they find this server, or
+else the address of --listen. Set it where the server listens on 0.0.0.0, or a proxy is before it.
+
 SIGTERM ends it within --drain: no connection is accepted and no task claimed any more, and long polls and streams end at once.
 Other requests may take seven eighths of that time, tasks of this process three eighths; then the tasks are stopped and go back to
 their queues with the attempts they had.`
@@ -114,8 +117,8 @@ func serveOn(ctx context.Context, listener net.Listener, log *slog.Logger, setti
 		if err := n.Store.Ping(ctx); err != nil {
 			log.Warn("the store cannot be used; requests get a 503 until it can", "store", settings.Store, "error", err)
 		}
-		url := "http://" + listener.Addr().String()
-		err = n.run(ctx, end, url, func() { entrance.admit(n); ready(url) })
+		at := listener.Addr()
+		err = n.run(ctx, end, at, func() { entrance.admit(n); ready(urlAt(at, loopback)) })
 	case ctx.Err() != nil:
 		err = nil // told to stop while it waited
 	}

@@ -9,6 +9,7 @@
 //	MILLRACE_SECRETS      tokens and the signing secret, where they may change while the process runs: file:PATH, or aws:ARN of a secret
 //	                      in AWS Secrets Manager; YAML or JSON, {tokens: [...], signing_secret: whsec_...}, read again each minute
 //	MILLRACE_SIGNING_SECRET  what tasks that are sent by HTTP are signed with, unless MILLRACE_SECRETS says it; default: one that is made
+//	MILLRACE_URL          where clients and targets find the API; tasks that are sent by HTTP name it for reports
 //	MILLRACE_CONFIG       path of millrace.yaml; or its text, if that begins with {, for hosts without files
 //	MILLRACE_LOG          debug, info (default), warn or error
 //	MILLRACE_DRAIN        how long a stop may take in all, more than 0; default 8s
