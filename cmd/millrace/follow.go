@@ -20,7 +20,7 @@ type followCommand struct {
 	Path     string        `help:"Only events whose key matches: /a the object, /a/ all below, /a/* its children, | between several." placeholder:"PATH"`
 	Limit    int           `help:"Most events per request. Negative: print the newest ones, newest first, and end." placeholder:"N"`
 	Count    int           `short:"n" help:"End after so many events." placeholder:"N"`
-	Idle     time.Duration `help:"End when no event has come for so long." placeholder:"TIME"`
+	Idle     time.Duration `help:"End when no event has come for so long, which never is where they come all the time." placeholder:"TIME"`
 	Snapshot bool          `help:"Print the state first, then the events after it."`
 	Cause    bool          `help:"Print with each event the id of the event that brought it about, and who acted."`
 }
@@ -29,7 +29,7 @@ func (followCommand) Help() string {
 	return `Examples:
 
     millrace follow                                  what happens from now on
-    millrace follow --after 0 --idle 1s              all there is, then end
+    millrace follow --after 0 --idle 1s              all there is, until none comes for a second
     millrace follow --return PackageInstalled,PackageRemoved --output jsonl
     millrace follow --path /packages/ --snapshot     the state, then every change of it
     millrace follow --limit -10                      the ten newest events
