@@ -3,6 +3,7 @@
 //	serve, dev                the server, everything in one process; dev to try things out
 //	tables                    create the tables of a store in PostgreSQL, on DynamoDB Local or LocalStack
 //	check                     examine a server, or the data directory of a stopped one
+//	dump, secret              what a store holds: of a task; what tasks that are sent by HTTP are signed with
 //	emit, follow, snapshot    the journal
 //	apply, cron, schedule     definitions, expressions and what fires by them
 //	task, job, queue, dlq     work: add it, look at it, act on it

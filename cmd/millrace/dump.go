@@ -16,9 +16,30 @@ import (
 )
 
 type dumpCommand struct {
+	stored
+	What string `arg:"" help:"Id of a task, or a partition of the table work."`
+}
+
+// stored are the flags of a command that reads a store itself.
+type stored struct {
 	Data  string `help:"The data directory of a stopped server." placeholder:"DIR" required:"" xor:"where"`
 	Store string `help:"A store: pebble:DIR, dynamodb:PREFIX or postgres://HOST/DATABASE." placeholder:"URL" required:"" xor:"where"`
-	What  string `arg:"" help:"Id of a task, or a partition of the table work."`
+}
+
+// in calls do with a node on the store, and closes that.
+func (k stored) in(ctx context.Context, do func(*node) error) error {
+	url := k.Store
+	if k.Data != "" {
+		url = "pebble:" + k.Data
+		if _, err := os.Stat(k.Data); err != nil {
+			return usageError{err} // opening the store would create the directory
+		}
+	}
+	n, err := openNode(ctx, config.Settings{Store: url}, silent())
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(n), n.Close())
 }
 
 func (dumpCommand) Help() string {
@@ -33,18 +54,7 @@ Prints each item on a line, as JSON with its key and version, whatever form it i
 
 // Run prints the items.
 func (k dumpCommand) Run(ctx context.Context, c console) error {
-	url := k.Store
-	if k.Data != "" {
-		url = "pebble:" + k.Data
-		if _, err := os.Stat(k.Data); err != nil {
-			return usageError{err} // opening the store would create the directory
-		}
-	}
-	n, err := openNode(ctx, config.Settings{Store: url}, silent())
-	if err != nil {
-		return err
-	}
-	return errors.Join(dump(ctx, c.out, n.Store, k.What), n.Close())
+	return k.in(ctx, func(n *node) error { return dump(ctx, c.out, n.Store, k.What) })
 }
 
 // dumped is an item as it is printed.

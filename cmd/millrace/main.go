@@ -50,6 +50,7 @@ type commands struct {
 	Check    checkCommand    `cmd:"" help:"Examine a server and its journal, or the data of a stopped server."`
 	Copy     copyCommand     `cmd:"" help:"Copy everything of a stopped server to another, empty store."`
 	Dump     dumpCommand     `cmd:"" help:"Print what the data of a stopped server holds of a task, or of a partition, as JSON."`
+	Secret   secretCommand   `cmd:"" help:"Print what HTTP targets verify tasks by, as a server has made it."`
 	Bench    benchCommand    `cmd:"" help:"Measure the journal, tasks, streams and workers."`
 	Version  versionCommand  `cmd:"" help:"Print the version, and the commit that it was built from."`
 }

@@ -34,7 +34,7 @@ func TestServeOnAnyAddress(t *testing.T) {
 	t.Setenv("MILLRACE_CONFIG", fmt.Sprintf("{targets: {allow_private: true}, jobs: [{path: /topics/a, target: {http: {url: %q}}}]}", target.URL))
 	for given, want := range map[string]string{"": "http://" + host + ":PORT", "https://millrace.example/": "https://millrace.example"} {
 		t.Setenv("MILLRACE_URL", given)
-		at, stop := started(t, "--listen", "0.0.0.0:0")
+		at, stop := started(t, t.TempDir()+"/data", "0.0.0.0:0")
 		if at.Hostname() != "127.0.0.1" {
 			t.Errorf("it is ready at %s, want a loopback address", at)
 		}
@@ -55,16 +55,15 @@ func TestServeOnAnyAddress(t *testing.T) {
 	}
 }
 
-// started runs "millrace serve" with a fresh store in this process. It returns where that is ready, and a function that ends it and
-// returns its log.
-func started(t *testing.T, args ...string) (at *url.URL, stop func() string) {
+// started runs "millrace serve" in this process. It returns where that is ready, and a function that ends it and returns its log.
+func started(t *testing.T, data, listen string) (at *url.URL, stop func() string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	out, in := io.Pipe()
 	var log strings.Builder
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, append([]string{"serve", "--data", t.TempDir() + "/data"}, args...), console{in: strings.NewReader(""), out: in, err: &log})
+		ended <- run(ctx, []string{"serve", "--data", data, "--listen", listen}, console{in: strings.NewReader(""), out: in, err: &log})
 		_ = in.Close() // never fails
 	}()
 	stop = func() string {

@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace/client"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/service"
 )
 
 // The exit statuses.
@@ -40,7 +41,7 @@ func statusOf(err error) int {
 	var missing missingError
 	var noGroup noGroupError
 	if errors.As(err, &missing) || errors.As(err, &noGroup) || errors.Is(err, definition.ErrNoChain) ||
-		errors.Is(err, layout.ErrNoTask) {
+		errors.Is(err, layout.ErrNoTask) || errors.Is(err, service.ErrNoSecret) {
 		return statusNotFound
 	}
 	switch client.StatusOf(err) {
