@@ -27,7 +27,7 @@ type HTTPOptions struct {
 }
 
 // HTTP posts attempts to addresses, as JSON signed by Standard Webhooks (https://www.standardwebhooks.com); the webhook-id
-// is the task's id and the attempt. It is a [Target].
+// is the task's id and the attempt; docs/targets.md says what a receiver may rely on. It is a [Target].
 //
 //	2xx            done; a body of JSON up to 256 KiB and 100 levels is the output, and, of an order's step, its field variables
 //	               changes those of the order
