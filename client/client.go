@@ -82,12 +82,9 @@ type Client struct {
 
 // New returns a client of the server at o.URL. Nothing is sent yet; the error says what is wrong with the URL.
 func New(o Options) (*Client, error) {
-	u, err := url.Parse(strings.TrimRight(o.URL, "/"))
+	u, err := parseURL(o.URL)
 	if err != nil {
-		return nil, fmt.Errorf("client: %w", err)
-	}
-	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return nil, fmt.Errorf("client: %q is no URL of a server, such as http://127.0.0.1:8080", o.URL)
+		return nil, err
 	}
 	c := &Client{url: u, http: o.HTTP, patience: o.Patience, refused: o.Refused, holds: o.HoldPolls, onRetry: o.OnRetry}
 	if o.Token != "" {
@@ -109,6 +106,20 @@ func New(o Options) (*Client, error) {
 	c.syncs.send, c.syncs.alone = c.enqueueArray, o.Unshared
 	c.lanes.alone = o.Unshared
 	return c, nil
+}
+
+// parseURL reads the URL of a server. Its error is no [url.Error], as is that of a server that cannot be reached.
+func parseURL(text string) (*url.URL, error) {
+	u, err := url.Parse(strings.TrimRight(text, "/"))
+	switch failed, _ := errors.AsType[*url.Error](err); {
+	case text != "" && !strings.Contains(text, "://"):
+		return nil, fmt.Errorf("client: the URL %q lacks http:// at its beginning, as in http://127.0.0.1:8080", text)
+	case failed != nil:
+		return nil, fmt.Errorf("client: %q is no URL of a server: %w", text, failed.Err)
+	case (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
+		return nil, fmt.Errorf("client: %q is no URL of a server, such as http://127.0.0.1:8080", text)
+	}
+	return u, nil
 }
 
 func transport() *http.Transport {

@@ -196,7 +196,7 @@ func (c *Client) StreamEvent(ctx context.Context, id string) (e StreamEvent, err
 	return e, nil
 }
 
-// Stream is a stream in a list.
+// Stream is a stream, with how many events it has.
 type Stream struct {
 	Stream   string       `json:"stream"`
 	Producer string       `json:"producer"`             // a UUID
@@ -209,6 +209,14 @@ type Stream struct {
 type StreamName struct {
 	Name     string `json:"name"`
 	Sequence int64  `json:"sequence"` // of its last event
+}
+
+// Stream returns a stream by its name.
+func (c *Client) Stream(ctx context.Context, name string) (s Stream, err error) {
+	if err := c.get(ctx, streamPath(name), &s); err != nil {
+		return s, fmt.Errorf("client: stream %s: %w", name, err)
+	}
+	return s, nil
 }
 
 // Streams yields all streams by name, page after page. An error is the last it yields.

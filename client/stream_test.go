@@ -93,6 +93,23 @@ func TestProduceAndConsumeThroughLoss(t *testing.T) {
 	}
 }
 
+func TestStream(t *testing.T) {
+	t.Parallel()
+	c := streams(t, nil)
+	const id, name = "2480b859-e08a-4414-9c7d-003bc1a4c238", "a/b ü"
+	if _, err := c.AppendToStream(t.Context(), id, name, "", fact("n", 1), fact("n", 2)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.Stream(t.Context(), name)
+	want := client.Stream{Stream: name, Producer: id, Events: 2, Names: []client.StreamName{{Name: "n", Sequence: 2}}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("Stream = %v (-want +got):\n%s", err, diff)
+	}
+	if _, err := c.Stream(t.Context(), "none"); client.StatusOf(err) != http.StatusNotFound {
+		t.Errorf("Stream(none) = %v, want a 404", err)
+	}
+}
+
 func TestConsumerEndsWhenItIsRefused(t *testing.T) {
 	t.Parallel()
 	c := streams(t, nil)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -18,8 +19,8 @@ type followCommand struct {
 	After    *int64        `help:"EventId to begin after; 0 is the beginning. Default: only what comes from now on." placeholder:"ID"`
 	Return   []string      `help:"Only events of these types; super types such as Event, OrderEvent or CustomEvent too." placeholder:"TYPE"`
 	Path     string        `help:"Only events whose key matches: /a the object, /a/ all below, /a/* its children, | between several." placeholder:"PATH"`
-	Limit    int           `help:"Most events per request. Negative: print the newest ones, newest first, and end." placeholder:"N"`
-	Count    int           `short:"n" help:"End after so many events." placeholder:"N"`
+	Limit    *int          `help:"Most events per request. Negative: print the newest ones, newest first, and end." placeholder:"N"`
+	Count    *int          `short:"n" help:"End after so many events." placeholder:"N"`
 	Idle     time.Duration `help:"End when no event has come for so long, which never is where they come all the time." placeholder:"TIME"`
 	Snapshot bool          `help:"Print the state first, then the events after it."`
 	Cause    bool          `help:"Print with each event the id of the event that brought it about, and who acted."`
@@ -41,13 +42,16 @@ evicted before they could be read, the new state is printed in their place.`
 
 // Run prints events until ctx ends, which is not an error.
 func (f followCommand) Run(ctx context.Context, c console) error {
+	if err := f.check(); err != nil {
+		return err
+	}
 	server, err := f.dial(c)
 	if err != nil {
 		return err
 	}
 	defer server.Close()
 	out := &eventPrinter{format: f.format, w: bufio.NewWriter(c.out), console: c}
-	if f.Limit < 0 {
+	if f.Limit != nil && *f.Limit < 0 {
 		err = f.newest(ctx, server, out)
 	} else {
 		err = f.follow(ctx, server, out)
@@ -58,8 +62,28 @@ func (f followCommand) Run(ctx context.Context, c console) error {
 	return errors.Join(err, out.end())
 }
 
+// check returns an error if a number is given that would mean nothing.
+func (f followCommand) check() error {
+	if f.Limit != nil && *f.Limit == 0 {
+		return misused("--limit is 0, want at least 1, or -N for the N newest events")
+	}
+	return atLeastOne("count", f.Count)
+}
+
+// atLeastOne returns an error if the flag of that name is given and is less than 1.
+func atLeastOne(name string, given *int) error {
+	if given != nil && *given < 1 {
+		return misused("--%s is %d, want at least 1", name, *given)
+	}
+	return nil
+}
+
 func (f followCommand) query() client.Query {
-	return client.Query{Types: f.Return, Path: f.Path, Limit: f.Limit, Wait: f.Idle, Causes: f.Cause}
+	q := client.Query{Types: f.Return, Path: f.Path, Wait: f.Idle, Causes: f.Cause}
+	if f.Limit != nil {
+		q.Limit = *f.Limit
+	}
+	return q
 }
 
 // newest prints the newest events, as a negative limit asks.
@@ -81,7 +105,10 @@ func (f followCommand) follow(ctx context.Context, server *client.Client, out *e
 	if err != nil {
 		return err
 	}
-	left := f.Count
+	left := math.MaxInt
+	if f.Count != nil {
+		left = *f.Count
+	}
 	for step, err := range server.Follow(ctx, q) {
 		if err != nil {
 			return err
@@ -92,7 +119,7 @@ func (f followCommand) follow(ctx context.Context, server *client.Client, out *e
 		} else if len(step.Events) == 0 && f.Idle > 0 {
 			return nil
 		}
-		if f.Count > 0 && len(step.Events) >= left {
+		if len(step.Events) >= left {
 			return out.events(step.Events[:left])
 		}
 		left -= len(step.Events)

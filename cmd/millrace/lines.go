@@ -108,7 +108,9 @@ func member(field string) (name, value string, err error) {
 func eventOf(typeName, key string, fields []string) (event.Event, error) {
 	var b bytes.Buffer
 	b.WriteString(`{"TYPE":` + quote(typeName))
+	taken := map[string]string{"TYPE": "TYPE is the event's type, which is the first argument"}
 	if key != "" {
+		taken["key"] = "key is the event's key, which is the second argument"
 		b.WriteString(`,"key":` + quote(key))
 	}
 	for _, field := range fields {
@@ -116,6 +118,10 @@ func eventOf(typeName, key string, fields []string) (event.Event, error) {
 		if err != nil {
 			return event.Event{}, err
 		}
+		if what := taken[name]; what != "" {
+			return event.Event{}, misused("%s: %s", field, what)
+		}
+		taken[name] = "the field " + name + " is given twice"
 		b.WriteString("," + quote(name) + ":" + value)
 	}
 	b.WriteByte('}')

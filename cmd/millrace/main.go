@@ -7,8 +7,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"reflect"
 	"runtime/debug"
+	"slices"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 )
@@ -85,10 +88,14 @@ func run(ctx context.Context, args []string, c console) (status int) {
 			panic(reason)
 		}
 	}()
+	if len(args) > 0 && args[0] == "help" {
+		args = append(slices.Clone(args[1:]), "--help")
+	}
 	parser, err := kong.New(new(commands),
 		kong.Name("millrace"), kong.Description(description), kong.Writers(c.out, c.err),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}),
 		kong.WithHyphenPrefixedParameters(true), // for --limit -3
+		kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(readTime)),
 		kong.Exit(func(code int) { panic(exited(code)) }),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(c),
 	)
@@ -108,4 +115,18 @@ func run(ctx context.Context, args []string, c console) (status int) {
 		c.note(`see "%s --help"`, misuse.Context.Model.Name)
 	}
 	return statusOf(err)
+}
+
+// readTime reads an argument that is a time. Its error shows one, which that of package time does not.
+func readTime(d *kong.DecodeContext, into reflect.Value) error {
+	var text string
+	if err := d.Scan.PopValueInto("time", &text); err != nil {
+		return err
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return fmt.Errorf("%q is no time: want one such as 2026-01-31T12:00:00Z", text)
+	}
+	into.Set(reflect.ValueOf(at))
+	return nil
 }

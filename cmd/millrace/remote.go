@@ -11,9 +11,9 @@ import (
 
 // remote are the flags of a command that speaks to a server.
 type remote struct {
-	URL      string        `help:"Where the server is; default http://127.0.0.1:8080." env:"MILLRACE_URL" default:"http://127.0.0.1:8080" placeholder:"URL"`
-	Patience time.Duration `help:"How long to try again while the server is away; default 10s, and 2s if nothing listens there at first." placeholder:"TIME"`
-	Token    string        `help:"Token to show." env:"MILLRACE_TOKEN,MILLRACE_ADMIN_TOKEN" placeholder:"TOKEN"`
+	URL      string         `help:"Where the server is; default http://127.0.0.1:8080." env:"MILLRACE_URL" default:"http://127.0.0.1:8080" placeholder:"URL"`
+	Patience *time.Duration `help:"How long to try again while the server is away; default 10s, and 2s if nothing listens there at first; 0s: never." placeholder:"TIME"`
+	Token    string         `help:"Token to show." env:"MILLRACE_TOKEN,MILLRACE_ADMIN_TOKEN" placeholder:"TOKEN"`
 }
 
 var errNoToken = errors.New("no token: set MILLRACE_TOKEN (\"millrace dev\" prints one)")
@@ -30,10 +30,12 @@ func (r remote) dial(c console) (*client.Client, error) {
 	if r.Token == "" {
 		return nil, usageError{errNoToken}
 	}
-	connected, err := client.New(client.Options{
-		URL: r.URL, Token: r.Token, OnRetry: new(outage).notice(c),
-		Patience: cmp.Or(r.Patience, patience), Refused: cmp.Or(r.Patience, refusal),
-	})
+	o := client.Options{URL: r.URL, Token: r.Token, OnRetry: new(outage).notice(c), Patience: patience, Refused: refusal}
+	if given := r.Patience; given != nil {
+		o.Patience = cmp.Or(*given, -1) // for the client, 0 is its default
+		o.Refused = o.Patience
+	}
+	connected, err := client.New(o)
 	if err != nil {
 		return nil, usageError{err}
 	}

@@ -150,7 +150,7 @@ type streamTail struct {
 	format
 	Stream string        `arg:"" optional:"" help:"Name of the stream. Default: all streams."`
 	After  *int64        `help:"EventId to begin after; 0 is the beginning. Default: only what comes from now on." placeholder:"ID"`
-	Count  int           `short:"n" help:"End after so many events." placeholder:"N"`
+	Count  *int          `short:"n" help:"End after so many events." placeholder:"N"`
 	Idle   time.Duration `help:"End when no event has come for so long." placeholder:"TIME"`
 }
 
@@ -160,7 +160,17 @@ func (streamTail) Help() string {
 
 // Run prints events until ctx ends, which is not an error.
 func (t streamTail) Run(ctx context.Context, c console) error {
-	return t.on(c, func(server *client.Client) error { return t.print(ctx, server, c) })
+	if err := atLeastOne("count", t.Count); err != nil {
+		return err
+	}
+	return t.on(c, func(server *client.Client) error {
+		if t.Stream != "" { // the journal would wait for events of any name
+			if _, err := server.Stream(ctx, t.Stream); err != nil {
+				return err
+			}
+		}
+		return t.print(ctx, server, c)
+	})
 }
 
 func (t streamTail) print(ctx context.Context, server *client.Client, c console) error {
@@ -191,7 +201,7 @@ func (t streamTail) print(ctx context.Context, server *client.Client, c console)
 			if err := t.show(ctx, server, c, &step.Events[i]); err != nil {
 				return err
 			}
-			if printed++; printed == t.Count {
+			if printed++; t.Count != nil && printed == *t.Count {
 				return nil
 			}
 		}

@@ -43,6 +43,9 @@ func (w workerCommand) Run(ctx context.Context, c console) error {
 	if w.Capacity < 1 {
 		return misused("--capacity is %d, want at least 1", w.Capacity)
 	}
+	if _, err := exec.LookPath(w.Command[0]); err != nil {
+		return misused("the program for the tasks cannot be run: %w", err) // which would cost each of them its attempts
+	}
 	return w.on(c, func(server *client.Client) error {
 		jobs := map[string]client.Function{}
 		for _, pattern := range w.Jobs {
