@@ -21,7 +21,7 @@ type Scheduler interface {
 	Get(ctx context.Context, name string) (schedule.Status, error)
 	Suspend(ctx context.Context, name string, on bool) error
 	Trigger(ctx context.Context, once *queue.Once, name string) (queue.Enqueued, error)
-	Backfill(ctx context.Context, name string, from, to time.Time) (int, error)
+	Backfill(ctx context.Context, once *queue.Once, name string, from, to time.Time) (schedule.Backfilled, error)
 }
 
 // scheduling is the state of the operations on schedules.
@@ -76,6 +76,7 @@ func describeBackfill() *operation {
 	op := onSchedule("backfillSchedule", "Make the ticks of a range of time, both ends included",
 		answers(http.StatusAccepted, typeJSON, object("", members{"ticks": ticks}, false, "ticks")))
 	span := object("", members{"from": dateTime("The first time"), "to": dateTime("The last time, not in the future")}, false, "from", "to")
+	op.Parameters = append(op.Parameters, idempotencyKey())
 	op.Body = jsonBody(span, map[string]any{"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00Z"})
 	op.failures = append(op.failures, 422)
 	return op
@@ -263,14 +264,21 @@ func (c *scheduling) backfill(x *exchange) error {
 	var from, to time.Time
 	first, last := timeMember("from", &from), timeMember("to", &to)
 	first.required, last.required = true, true
-	if err := x.object(first, last); err != nil {
-		return err
-	}
-	n, err := c.schedules.Backfill(x.r.Context(), x.r.PathValue("name"), from, to)
+	once, leave, err := x.objectOnce(&c.flight, first, last)
 	if err != nil {
 		return err
 	}
-	return x.value(http.StatusAccepted, map[string]int{"ticks": n})
+	defer leave()
+	name := x.r.PathValue("name")
+	if once != nil { // the route is the same for all schedules
+		once.Scope += " " + name
+	}
+	made, err := c.schedules.Backfill(x.r.Context(), once, name, from, to)
+	if err != nil {
+		return err
+	}
+	x.replayed(made.Replayed)
+	return x.value(http.StatusAccepted, map[string]int{"ticks": made.Ticks})
 }
 
 func scheduleSchema() *schema {

@@ -32,3 +32,34 @@ func TestSchedulesAreListedByNameOrByTime(t *testing.T) {
 		wantProblem(t, w.as(t, access.Viewer, "GET", "/api/v1/schedules"+order, ""), 400, api.CodeInvalid, "query.order")
 	}
 }
+
+// A backfill with a key is made once: the first response again, and no other under that key. Each schedule has keys of its own.
+func TestBackfillWithAKey(t *testing.T) {
+	t.Parallel()
+	w := newWhole(t, memory.New(memory.Options{}), journal.Retention{})
+	w.defines(`schedules: [{name: s, cron: "0 0 * * * ?", job: /topics/b}, {name: r, cron: "0 0 * * * ?", job: /topics/b}]`)
+	send := func(act, body string) reply {
+		return w.as(t, access.Operator, "POST", "/api/v1/schedules/"+act, body, "Idempotency-Key", "k")
+	}
+	span := func(hours int) string {
+		from := w.began.Truncate(time.Hour).Add(-72 * time.Hour)
+		return `{"from":"` + from.Format(time.RFC3339) + `","to":"` + from.Add(time.Duration(hours-1)*time.Hour).Format(time.RFC3339) + `"}`
+	}
+	for _, c := range []struct{ act, body, other string }{
+		{"s/backfill", span(30), span(31)}, // more than one write of tasks
+		{"r/backfill", span(1), span(2)},
+	} {
+		first, again, other := send(c.act, c.body), send(c.act, c.body), send(c.act, c.other)
+		if first.StatusCode != 202 || first.Header.Get("Idempotent-Replayed") != "" {
+			t.Fatal(c.act, first.StatusCode, first.body)
+		}
+		if again.StatusCode != 202 || again.body != first.body || again.Header.Get("Idempotent-Replayed") != "true" {
+			t.Errorf("%s again: %d %s, want %s", c.act, again.StatusCode, again.body, first.body)
+		}
+		wantProblem(t, other, 422, api.CodeMismatch, "header.Idempotency-Key")
+	}
+	all := into[struct{ Jobs []struct{} }](t, w.as(t, access.Viewer, "GET", "/api/v1/jobs?type=ALL", ""), 200)
+	if len(all.Jobs) != 31 {
+		t.Errorf("%d jobs, want 30 ticks and 1", len(all.Jobs))
+	}
+}

@@ -265,35 +265,55 @@ func (s *Scheduler) Trigger(ctx context.Context, once *queue.Once, name string) 
 // MaxBackfill is how many ticks a backfill may make.
 const MaxBackfill = 1000
 
-// Backfill makes the ticks of a schedule from one time to another, both inclusive, at once, and returns how many of them are new:
-// ticks that were made before are not made again. The error is [ErrRange] if there is none, if there are more than
-// [MaxBackfill], if to lies in the future, or if the schedule counts from its last run.
-func (s *Scheduler) Backfill(ctx context.Context, name string, from, to time.Time) (made int, err error) {
+// Backfilled is the result of [Scheduler.Backfill].
+type Backfilled struct {
+	Ticks    int  // how many of them are new
+	Replayed bool // this is the result of an earlier call with the same idempotency key
+}
+
+// Backfill makes the ticks of a schedule from one time to another, both inclusive, at once. Ticks that were made before are not
+// made again. All calls with the same once, if it is not nil, have the result of the first; a schedule of orders keeps no keys. The
+// error is [ErrRange] if there is no tick, if there are more than [MaxBackfill], if to lies in the future, or if the schedule
+// counts from its last run.
+func (s *Scheduler) Backfill(ctx context.Context, once *queue.Once, name string, from, to time.Time) (Backfilled, error) {
 	p, err := s.plan(ctx, name)
 	if err != nil {
-		return 0, err
+		return Backfilled{}, err
 	}
-	if to.Before(from) || to.After(s.o.Now()) {
-		return 0, fmt.Errorf("%w: from %s to %s, want a range that ends after its beginning and not in the future", ErrRange,
-			from.Format(time.RFC3339), to.Format(time.RFC3339))
+	times, err := s.past(p, from, to)
+	if err != nil {
+		return Backfilled{}, err
 	}
-	if p.interval > 0 {
-		return 0, fmt.Errorf("%w: %s counts from its last run and has no times in the past", ErrRange, name)
-	}
-	var times []time.Time
-	for at, ok := p.table.Next(from.Add(-1)); ok && !at.After(to); at, ok = p.table.Next(at) {
-		if times = append(times, at); len(times) > MaxBackfill {
-			return 0, fmt.Errorf("%w: more than %d ticks from %s to %s; backfill less at a time", ErrRange, MaxBackfill,
-				from.Format(time.RFC3339), to.Format(time.RFC3339))
-		}
-	}
-	if len(times) == 0 {
-		return 0, fmt.Errorf("%w: no tick from %s to %s", ErrRange, from.Format(time.RFC3339), to.Format(time.RFC3339))
+	if p.Order != nil {
+		made, err := s.start(ctx, p, times)
+		return Backfilled{Ticks: made}, err
 	}
 	if p.Overlap == OverlapSkip { // all ticks were asked for: they run one after the other
 		queued := *p
 		queued.Overlap = OverlapQueue
 		p = &queued
 	}
-	return s.make(ctx, p, 0, times)
+	answer, err := s.o.Queue.Enqueue(ctx, once, p.requests(0, times)...)
+	return Backfilled{fresh(answer), answer.Replayed}, err
+}
+
+// past returns the times of a plan from one time to another, as [Scheduler.Backfill] makes them.
+func (s *Scheduler) past(p *plan, from, to time.Time) (times []time.Time, err error) {
+	if to.Before(from) || to.After(s.o.Now()) {
+		return nil, fmt.Errorf("%w: from %s to %s, want a range that ends after its beginning and not in the future", ErrRange,
+			from.Format(time.RFC3339), to.Format(time.RFC3339))
+	}
+	if p.interval > 0 {
+		return nil, fmt.Errorf("%w: %s counts from its last run and has no times in the past", ErrRange, p.Name)
+	}
+	for at, ok := p.table.Next(from.Add(-1)); ok && !at.After(to); at, ok = p.table.Next(at) {
+		if times = append(times, at); len(times) > MaxBackfill {
+			return nil, fmt.Errorf("%w: more than %d ticks from %s to %s; backfill less at a time", ErrRange, MaxBackfill,
+				from.Format(time.RFC3339), to.Format(time.RFC3339))
+		}
+	}
+	if len(times) == 0 {
+		return nil, fmt.Errorf("%w: no tick from %s to %s", ErrRange, from.Format(time.RFC3339), to.Format(time.RFC3339))
+	}
+	return times, nil
 }

@@ -208,7 +208,7 @@ func TestWhenATickWasMadeAndIsToRun(t *testing.T) {
 	b.try(b.made(b.now))
 	b.now = time.Date(2026, 3, 1, 12, 59, 10, 0, time.UTC)
 	b.try(b.made(b.now.Add(time.Minute)))
-	if _, err := b.Backfill(t.Context(), "s", b.now.Add(-6*time.Hour), b.now.Add(-5*time.Hour)); err != nil {
+	if _, err := b.Backfill(t.Context(), nil, "s", b.now.Add(-6*time.Hour), b.now.Add(-5*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	type times struct{ Created, RunAt string }

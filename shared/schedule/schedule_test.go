@@ -422,16 +422,16 @@ func TestSuspendResumeTriggerBackfill(t *testing.T) {
 	if _, err := b.Trigger(ctx, nil, "s"); err != nil || len(b.created(job)) != 1 {
 		t.Errorf("Trigger: %v, tasks %q", err, b.created(job))
 	}
-	n, err := b.Backfill(ctx, "s", b.now.Add(-2*time.Hour), b.now)
-	again, againErr := b.Backfill(ctx, "s", b.now.Add(-2*time.Hour), b.now)
-	if n != 3 || again != 0 || err != nil || againErr != nil || len(b.created(job)) != 4 {
-		t.Errorf("Backfill = %d and %d, %v, %v, tasks %q, want both ends, and once", n, again, err, againErr, b.created(job))
+	n, err := b.Backfill(ctx, nil, "s", b.now.Add(-2*time.Hour), b.now)
+	again, againErr := b.Backfill(ctx, nil, "s", b.now.Add(-2*time.Hour), b.now)
+	if n.Ticks != 3 || again.Ticks != 0 || err != nil || againErr != nil || len(b.created(job)) != 4 {
+		t.Errorf("Backfill = %+v and %+v, %v, %v, tasks %q, want both ends, and once", n, again, err, againErr, b.created(job))
 	}
 	for name, r := range map[string][2]time.Time{
 		"backwards": {b.now, b.now.Add(-time.Hour)}, "future": {b.now, b.now.Add(time.Hour)},
 		"empty": {b.now.Add(-30 * time.Minute), b.now.Add(-20 * time.Minute)}, "huge": {b.now.AddDate(-1, 0, 0), b.now},
 	} {
-		if _, err := b.Backfill(ctx, "s", r[0], r[1]); !errors.Is(err, schedule.ErrRange) {
+		if _, err := b.Backfill(ctx, nil, "s", r[0], r[1]); !errors.Is(err, schedule.ErrRange) {
 			t.Errorf("Backfill(%s) = %v, want %v", name, err, schedule.ErrRange)
 		}
 	}

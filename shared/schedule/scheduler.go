@@ -322,28 +322,29 @@ func (p *plan) dueFrom(state *stored, w window) (d ticks, firedAt int64) {
 	return d, state.FiredAt
 }
 
-// make enqueues ticks, and returns how many of them are new. cause is the event that brings them about; 0: a request does.
+// make enqueues ticks, and returns how many of them are new. cause is the event that brings them about.
 func (s *Scheduler) make(ctx context.Context, p *plan, cause event.ID, times []time.Time) (made int, err error) {
 	if p.Order != nil {
 		return s.start(ctx, p, times)
 	}
 	for batch := range slices.Chunk(times, queue.MaxBatch) {
-		news := make([]queue.New, len(batch))
-		for i, at := range batch {
-			news[i] = p.tick(at)
-			news[i].Cause = cause
-		}
-		answer, err := s.o.Queue.Enqueue(ctx, nil, news...)
+		answer, err := s.o.Queue.Enqueue(ctx, nil, p.requests(cause, batch)...)
 		if err != nil {
 			return made, err
 		}
-		for _, t := range answer.Tasks {
-			if !t.Existing {
-				made++
-			}
-		}
+		made += fresh(answer)
 	}
 	return made, nil
+}
+
+// fresh returns how many tasks are new.
+func fresh(answer queue.Enqueued) (n int) {
+	for i := range answer.Tasks {
+		if !answer.Tasks[i].Existing {
+			n++
+		}
+	}
+	return n
 }
 
 // remember writes a schedule's state with the events of what was decided. The condition closes a race: of two looks at once,

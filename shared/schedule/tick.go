@@ -38,6 +38,16 @@ func (p *plan) tick(at time.Time) queue.New {
 	return n
 }
 
+// requests returns the requests for the tasks of ticks. cause is the event that brings them about; 0: a request does.
+func (p *plan) requests(cause event.ID, times []time.Time) []queue.New {
+	news := make([]queue.New, len(times))
+	for i, at := range times {
+		news[i] = p.tick(at)
+		news[i].Cause = cause
+	}
+	return news
+}
+
 // Request returns the request for a task of a job by its path. The path decides the dialect: /sources/SOURCE/COLLECTION is a
 // sync task, /canvases/CANVAS/SPACE/NAME a handler event, any other a job.
 func Request(job string, payload []byte) queue.New {
