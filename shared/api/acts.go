@@ -248,9 +248,6 @@ func (k *bulking) stop(x *exchange) error   { return k.set(x, k.engine.StopBulk)
 func (k *bulking) resume(x *exchange) error { return k.set(x, k.engine.ResumeBulk) }
 
 func (k *bulking) set(x *exchange, state func(context.Context, string) error) error {
-	if err := x.objectIfAny(); err != nil {
-		return err
-	}
 	if err := state(x.r.Context(), x.r.PathValue("id")); err != nil {
 		return err
 	}

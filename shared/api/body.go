@@ -52,6 +52,36 @@ func (x *exchange) object(known ...member) error {
 	return readObject("body", body, known...)
 }
 
+// objectIfAny reads a body that is an object; an empty one is an object without members.
+func (x *exchange) objectIfAny(known ...member) error {
+	b := take()
+	defer b.give()
+	if err := x.readPlain(b); err != nil {
+		return err
+	}
+	if len(b.bytes) == 0 {
+		return readObject("body", jsontext.Value("{}"), known...)
+	}
+	if err := wantsJSON(x.r.Header); err != nil {
+		return err
+	}
+	body, err := parseBody(b.bytes)
+	if err != nil {
+		return err
+	}
+	return readObject("body", body, known...)
+}
+
+// bare is an operation whose path and query say all: a body may be left out, and has no members.
+func bare(handle func(*exchange) error) func(*exchange) error {
+	return func(x *exchange) error {
+		if err := x.objectIfAny(); err != nil {
+			return err
+		}
+		return handle(x)
+	}
+}
+
 // objectOnce is object for a request that may carry an Idempotency-Key, which is taken until leave is called.
 func (x *exchange) objectOnce(f *flight, known ...member) (once *journal.Idempotency, leave func(), err error) {
 	b := take()

@@ -117,7 +117,7 @@ func rendered(part any) []byte {
 func (r *route) operation() *operation {
 	op := r.describe()
 	statuses := append([]int{http.StatusInternalServerError}, op.failures...)
-	if op.Body != nil {
+	if method, _ := r.parts(); method == http.MethodPost || method == http.MethodPut { // of all these the body is read
 		statuses = append(statuses, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
 	for _, p := range op.Parameters {

@@ -200,26 +200,6 @@ func (o *ordering) act(kind order.ActKind, known ...string) func(*exchange) erro
 	}
 }
 
-// objectIfAny reads a body that is an object; an empty one is an object without members.
-func (x *exchange) objectIfAny(known ...member) error {
-	b := take()
-	defer b.give()
-	if err := x.readPlain(b); err != nil {
-		return err
-	}
-	if len(b.bytes) == 0 {
-		return readObject("body", jsontext.Value("{}"), known...)
-	}
-	if err := wantsJSON(x.r.Header); err != nil {
-		return err
-	}
-	body, err := parseBody(b.bytes)
-	if err != nil {
-		return err
-	}
-	return readObject("body", body, known...)
-}
-
 func (o *ordering) why(x *exchange) error {
 	r, err := o.orders.Why(x.r.Context(), x.chain(), x.r.PathValue("id"))
 	if err != nil {
@@ -251,9 +231,6 @@ func (o *ordering) stop(x *exchange) error  { return o.setChain(x, true) }
 func (o *ordering) start(x *exchange) error { return o.setChain(x, false) }
 
 func (o *ordering) setChain(x *exchange, stop bool) error {
-	if err := x.objectIfAny(); err != nil {
-		return err
-	}
 	if err := o.orders.StopChain(x.r.Context(), x.chain(), stop); err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func (r *journalReading) routes(a *API) (all []route) {
 func Enqueue(e Engine, d Definitions) Resource {
 	s := &submission{engine: e, definitions: d}
 	return calls{
-		{"POST /api/v1/tasks", Produce, s.sync, describeSync}, // these also at /tasks
+		{"POST /api/v1/tasks", Produce, bare(s.sync), describeSync}, // these also at /tasks
 		{"POST /api/v1/tasks:batch", Produce, byLine(s.syncs), describeSyncBatch},
 		{"POST /api/v1/canvases/{canvas}/handlers/{space}/{name}/events", Produce, s.event, describeEmitToHandler},
 		{"POST /api/v1/canvases/{canvas}/handlers/{space}/{name}/events:batch", Produce, s.events, describeEmitBatchToHandler},
@@ -60,10 +60,10 @@ func Tasks(e Engine, d Definitions) Resource {
 	return calls{
 		{"GET /api/v1/tasks", Read, t.listSync, describeSyncTasks}, // these also at /tasks
 		{"GET /api/v1/tasks/{id}", ReadTask, t.showSync, describeSyncTask},
-		{"POST /api/v1/tasks/{id}/cancel", Operate, t.cancel, describeCancel},
+		{"POST /api/v1/tasks/{id}/cancel", Operate, bare(t.cancel), describeCancel},
 		{"GET /api/v1/tasks/{id}/logs", Read, t.logs, describeLogs},
 		{"GET /api/v1/jobs/{id}/why", Read, t.why, describeWhy},
-		{"POST /api/v1/jobs/{id}/retry", Operate, t.retry, describeRetry},
+		{"POST /api/v1/jobs/{id}/retry", Operate, bare(t.retry), describeRetry},
 	}
 }
 
@@ -75,9 +75,9 @@ func Handlers(e Engine, d Definitions) Resource {
 		{"GET /api/v1/canvases/{canvas}/events/{id}", ReadTask, h.event, describeHandlerEvent},
 		{"GET /api/v1/canvases/{canvas}/handlers/{space}/{name}/events", Read, h.events, describeHandlerEvents},
 		{"GET /api/v1/canvases/{canvas}/handlers", Read, h.handlers, describeHandlers},
-		{"PUT /api/v1/canvases/{canvas}/handlers/{space}/{name}/rules/pause", Operate, h.pause, describePause},
+		{"PUT /api/v1/canvases/{canvas}/handlers/{space}/{name}/rules/pause", Operate, bare(h.pause), describePause},
 		{"DELETE /api/v1/canvases/{canvas}/handlers/{space}/{name}/rules/pause", Operate, h.unpause, describeUnpause},
-		{"PUT /api/v1/canvases/{canvas}/handlers/{space}/{name}/rules/block", Administer, h.block, describeBlock},
+		{"PUT /api/v1/canvases/{canvas}/handlers/{space}/{name}/rules/block", Administer, bare(h.block), describeBlock},
 		{"DELETE /api/v1/canvases/{canvas}/handlers/{space}/{name}/rules/block", Administer, h.unblock, describeUnblock},
 	}
 }
@@ -94,7 +94,7 @@ func Jobs(e JobEngine, d Definitions) Resource {
 		{"DELETE /api/v1/jobs/search", Anyone, nil, nil},
 		{"GET /api/v1/jobs/{id}", ReadTask, j.show, describeJob},
 		{"DELETE /api/v1/jobs/{id}", Operate, j.remove, describeRemoveJob},
-		{"POST /api/v1/jobs/{id}/stop", Operate, j.stop, describeStopJob},
+		{"POST /api/v1/jobs/{id}/stop", Operate, bare(j.stop), describeStopJob},
 	}
 }
 
@@ -106,9 +106,9 @@ func Queues(e QueueEngine, b QueueBook) Resource {
 		{"GET /api/v1/queues/{name}", Read, q.get, describeQueue},
 		{"PUT /api/v1/queues/{name}", Administer, q.put, describePutQueue},
 		{"DELETE /api/v1/queues/{name}", Administer, q.remove, describeDeleteQueue},
-		{"POST /api/v1/queues/{name}/suspend", Operate, q.suspend, describeSuspendQueue},
-		{"POST /api/v1/queues/{name}/resume", Operate, q.resume, describeResumeQueue},
-		{"POST /api/v1/queues/{name}/purge", Operate, q.purge, describePurgeQueue},
+		{"POST /api/v1/queues/{name}/suspend", Operate, bare(q.suspend), describeSuspendQueue},
+		{"POST /api/v1/queues/{name}/resume", Operate, bare(q.resume), describeResumeQueue},
+		{"POST /api/v1/queues/{name}/purge", Operate, bare(q.purge), describePurgeQueue},
 		{"GET /api/v1/statistics", Read, q.total, describeStatistics},
 		{"GET /api/v1/statistics/topics", Read, q.topics, describeTopicStatistics},
 	}
@@ -122,7 +122,7 @@ func Instances(t Membership, l Leaser) Resource {
 		{"GET /api/v1/instances", ReadInstance, r.list, describeInstances},
 		{"PUT /api/v1/instances/{id}", Work, r.heartbeat, describeHeartbeat},
 		{"DELETE /api/v1/instances/{id}", Work, r.leave, describeLeave},
-		{"POST /api/v1/instances/{id}/drain", Operate, r.drain, describeDrain},
+		{"POST /api/v1/instances/{id}/drain", Operate, bare(r.drain), describeDrain},
 		{"POST /api/v1/instances/{id}/claims", Work, r.claim, describeClaim},
 		{"POST /api/v1/leases/{token}/heartbeat", Work, r.beat, describeBeat},
 		{"POST /api/v1/leases/{token}/complete", Work, r.complete, describeComplete},
@@ -143,9 +143,9 @@ func Schedules(s Scheduler, e Engine, b Editor) Resource {
 		{"GET /api/v1/schedules/{name}", Read, c.get, describeSchedule},
 		{"PUT /api/v1/schedules/{name}", Administer, c.put, describePutSchedule},
 		{"DELETE /api/v1/schedules/{name}", Administer, c.delete, describeDeleteSchedule},
-		{"POST /api/v1/schedules/{name}/suspend", Operate, c.suspend, describeSuspendSchedule},
-		{"POST /api/v1/schedules/{name}/resume", Operate, c.resume, describeResumeSchedule},
-		{"POST /api/v1/schedules/{name}/trigger", Operate, c.trigger, describeTrigger},
+		{"POST /api/v1/schedules/{name}/suspend", Operate, bare(c.suspend), describeSuspendSchedule},
+		{"POST /api/v1/schedules/{name}/resume", Operate, bare(c.resume), describeResumeSchedule},
+		{"POST /api/v1/schedules/{name}/trigger", Operate, bare(c.trigger), describeTrigger},
 		{"POST /api/v1/schedules/{name}/backfill", Operate, c.backfill, describeBackfill},
 	}
 }
@@ -168,8 +168,8 @@ func Orders(e OrderEngine) Resource {
 		{"POST /api/v1/orders/{chain}/{id}/run-now", Operate, o.act(order.RunNow), describeAct(order.RunNow, "Let an order wait for no time", nil)},
 		{"POST /api/v1/orders/{chain}/{id}/answer", Respond, o.answer, describeAnswerOrder},
 		{"POST /api/v1/orders/{chain}/{id}/move", Operate, o.act(order.Move, "version"), describeMoveOrder},
-		{"POST /api/v1/chains/{chain}/stop", Operate, o.stop, describeStopChain},
-		{"POST /api/v1/chains/{chain}/start", Operate, o.start, describeStartChain},
+		{"POST /api/v1/chains/{chain}/stop", Operate, bare(o.stop), describeStopChain},
+		{"POST /api/v1/chains/{chain}/start", Operate, bare(o.start), describeStartChain},
 		{"POST /api/v1/chains/{chain}/nodes/{node}/action", Operate, o.setAction, describeNodeAction},
 	}
 }
@@ -181,8 +181,8 @@ func Acts(e BulkEngine) Resource {
 		{"POST /api/v1/orders:act", Operate, k.onOrders, describeActOnOrders},
 		{"POST /api/v1/jobs:act", Operate, k.onJobs, describeActOnJobs},
 		{"GET /api/v1/acts/{id}", Read, k.show, describeBulk},
-		{"POST /api/v1/acts/{id}/stop", Operate, k.stop, describeStopBulk},
-		{"POST /api/v1/acts/{id}/resume", Operate, k.resume, describeResumeBulk},
+		{"POST /api/v1/acts/{id}/stop", Operate, bare(k.stop), describeStopBulk},
+		{"POST /api/v1/acts/{id}/resume", Operate, bare(k.resume), describeResumeBulk},
 	}
 }
 
