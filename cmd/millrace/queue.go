@@ -137,7 +137,7 @@ func printTop(c console, all []client.Queue, before map[string]client.Statistics
 type queueSuspend struct{ queueArgs }
 
 func (queueSuspend) Help() string {
-	return `Running tasks go on. A queue may be suspended before it is declared. A name with {0} means all queues of that family.`
+	return `Running tasks go on. A name with {0} means all queues of that family.`
 }
 
 // Run suspends the queue.

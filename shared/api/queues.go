@@ -15,6 +15,7 @@ import (
 type QueueEngine interface {
 	Suspend(ctx context.Context, name string, on bool) error
 	Suspended(ctx context.Context) (map[string]time.Time, error)
+	InUse(ctx context.Context, name string) (bool, error)
 	Purge(ctx context.Context, name string) (dropped int, err error)
 	Statistics(ctx context.Context, prefix string) (map[string]view.Statistics, error)
 	QueueStatistics(ctx context.Context) (map[string]view.Statistics, error)
@@ -70,16 +71,16 @@ func describeDeleteQueue() *operation {
 func describeSuspendQueue() *operation {
 	return &operation{
 		ID: "suspendQueue", Tags: []string{"Queues"}, Summary: "Keep a queue's tasks from being started",
-		Description: "Tasks that run go on. A queue may be suspended before it is declared. A name with {0} means all queues of that family, also " +
-			"those to come; a member that is suspended by itself as well stays so when the family is resumed.",
-		Parameters: queueParams(), Responses: empty(), failures: []int{400},
+		Description: "Tasks that run go on. A name with {0} means all queues of that family, also those to come; a member that is suspended by " +
+			"itself as well stays so when the family is resumed. A queue stays suspended when its declaration is removed.",
+		Parameters: queueParams(), Responses: empty(), failures: []int{404},
 	}
 }
 
 func describeResumeQueue() *operation {
 	return &operation{
 		ID: "resumeQueue", Tags: []string{"Queues"}, Summary: "Let a queue's tasks be started again",
-		Parameters: queueParams(), Responses: empty(), failures: []int{400},
+		Parameters: queueParams(), Responses: empty(), failures: []int{404},
 	}
 }
 
@@ -88,7 +89,7 @@ func describePurgeQueue() *operation {
 		ID: "purgeQueue", Tags: []string{"Queues"}, Summary: "Drop the tasks of a queue that wait",
 		Description: "They go to the history as DROPPED. Tasks that run go on.", Parameters: queueParams(),
 		Responses: answers(http.StatusOK, typeJSON, object("", members{"dropped": whole("How many", 0)}, false, "dropped")),
-		failures:  []int{400},
+		failures:  []int{404},
 	}
 }
 
@@ -115,46 +116,70 @@ func (v queueView) MarshalJSON() ([]byte, error) {
 	return slices.Concat(v.configuration[:len(v.configuration)-1], []byte{','}, rest[1:]), nil
 }
 
-// look returns the queues whose names are wanted, by name.
-func (q *queues) look(ctx context.Context, wanted func(name string) bool) (map[string]queueView, error) {
-	set, err := q.catalog.Refresh(ctx)
-	if err != nil {
-		return nil, err
+// survey is what is known of all queues at one moment.
+type survey struct {
+	set       *definition.Set
+	suspended map[string]time.Time
+	counted   map[string]view.Statistics
+}
+
+func (q *queues) look(ctx context.Context) (s survey, err error) {
+	if s.set, err = q.catalog.Refresh(ctx); err != nil {
+		return s, err
 	}
-	suspended, err := q.engine.Suspended(ctx)
-	if err != nil {
-		return nil, err
+	if s.suspended, err = q.engine.Suspended(ctx); err != nil {
+		return s, err
 	}
-	counted, err := q.engine.QueueStatistics(ctx)
-	if err != nil {
-		return nil, err
-	}
+	s.counted, err = q.engine.QueueStatistics(ctx)
+	return s, err
+}
+
+// names returns the names of the queues that are listed.
+func (s *survey) names() map[string]bool {
 	names := map[string]bool{definition.MainQueue: true, definition.SyncQueue: true, definition.EventQueue: true}
-	for i := range set.Queues {
-		names[set.Queues[i].Name] = true
+	for i := range s.set.Queues {
+		names[s.set.Queues[i].Name] = true
 	}
-	for name := range suspended {
+	for name := range s.suspended {
 		names[name] = true
 	}
-	for name := range counted {
+	for name := range s.counted {
 		names[name] = true
 	}
-	views := map[string]queueView{}
-	for name := range names {
-		if !wanted(name) {
-			continue
-		}
-		v := queueView{configuration: set.QueueOf(name).JSON(), standing: standing{Statistics: viewStatistics(counted[name])}}
-		since, is := suspended[name]
-		if family, of := set.FamilyOf(name); of && !is {
-			since, is = suspended[family]
-		}
-		if is {
-			v.Suspended, v.SuspendedSince = true, formatTime(since)
-		}
-		views[name] = v
+	return names
+}
+
+func (s *survey) view(name string) queueView {
+	v := queueView{configuration: s.set.QueueOf(name).JSON(), standing: standing{Statistics: viewStatistics(s.counted[name])}}
+	since, is := s.suspended[name]
+	if family, of := s.set.FamilyOf(name); of && !is {
+		since, is = s.suspended[family]
 	}
-	return views, nil
+	if is {
+		v.Suspended, v.SuspendedSince = true, formatTime(since)
+	}
+	return v
+}
+
+// one returns a queue: one that is listed, of a family, or whose declaration was removed while tasks waited in it. Others are a 404.
+func (q *queues) one(ctx context.Context, name string) (queueView, error) {
+	s, err := q.look(ctx)
+	if err != nil {
+		return queueView{}, err
+	}
+	there := s.names()[name]
+	if !there {
+		_, there = s.set.FamilyOf(name)
+	}
+	if !there {
+		if there, err = q.engine.InUse(ctx, name); err != nil {
+			return queueView{}, err
+		}
+	}
+	if !there {
+		return queueView{}, noQueue(name)
+	}
+	return s.view(name), nil
 }
 
 func (q *queues) list(x *exchange) error {
@@ -162,13 +187,13 @@ func (q *queues) list(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	all, err := q.look(x.r.Context(), func(name string) bool { return name > cursor })
+	all, err := q.look(x.r.Context())
 	if err != nil {
 		return err
 	}
 	views := []queueView{}
-	for _, name := range keysAfter(x, query, all, cursor, limit) {
-		views = append(views, all[name])
+	for _, name := range keysAfter(x, query, all.names(), cursor, limit) {
+		views = append(views, all.view(name))
 	}
 	return x.value(http.StatusOK, map[string][]queueView{"queues": views})
 }
@@ -176,14 +201,9 @@ func (q *queues) list(x *exchange) error {
 func (q *queues) get(x *exchange) error { return q.show(x, http.StatusOK) }
 
 func (q *queues) show(x *exchange, status int) error {
-	name := x.r.PathValue("name")
-	all, err := q.look(x.r.Context(), func(other string) bool { return other == name })
+	v, err := q.one(x.r.Context(), x.r.PathValue("name"))
 	if err != nil {
 		return err
-	}
-	v, there := all[name]
-	if !there {
-		return noQueue(name)
 	}
 	return x.value(status, v)
 }
@@ -220,6 +240,9 @@ func (q *queues) hold(x *exchange, on bool) error {
 	if err != nil {
 		return err
 	}
+	if _, err := q.one(x.r.Context(), name); err != nil {
+		return err
+	}
 	if err := q.engine.Suspend(x.r.Context(), name, on); err != nil {
 		return err
 	}
@@ -232,6 +255,9 @@ func (q *queues) purge(x *exchange) error {
 		return err
 	}
 	dropped, err := q.engine.Purge(x.r.Context(), name)
+	if err == nil && dropped == 0 { // tasks that wait for their time may be all that there is of a queue
+		_, err = q.one(x.r.Context(), name)
+	}
 	if err != nil {
 		return err
 	}

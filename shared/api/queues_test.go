@@ -80,6 +80,46 @@ func TestFamilyActs(t *testing.T) {
 	}
 }
 
+// What nothing is declared as, and nothing waits in, is no queue: it is neither shown nor acted on.
+func TestActsOnQueuesThatAreNotThere(t *testing.T) {
+	t.Parallel()
+	const declared = "queues:\n  - {name: q, topics: [a]}\n  - {name: r, topics: [b]}\n  - {name: \"m-{0}\", topics: [m/*]}\n"
+	w := topical(t, run("a", "b")+declared)
+	is := func(name string, there bool, acts ...string) {
+		t.Helper()
+		got := []reply{w.as(t, access.Viewer, "GET", queuesPath+"/"+name, "")}
+		for _, act := range acts {
+			got = append(got, w.as(t, access.Operator, "POST", queuesPath+"/"+name+"/"+act, ""))
+		}
+		for _, r := range got {
+			if !there {
+				wantProblem(t, r, 404, api.CodeNotFound)
+			} else if r.StatusCode >= 300 {
+				t.Errorf("%s: %d %s", name, r.StatusCode, r.body)
+			}
+		}
+	}
+	is("typo", false, "suspend", "resume", "purge")
+	if page := w.as(t, access.Viewer, "GET", queuesPath, ""); strings.Contains(page.body, "typo") {
+		t.Errorf("it is listed: %s", page.body)
+	}
+	is("m-b", true, "suspend", "resume", "purge") // of a family, though it has no tasks yet
+	w.add(t, 201, `{"topic":"a","run_at":"2999-01-01T00:00:00Z"}`)
+	w.add(t, 201, `{"topic":"b"}`)
+	is("q", true, "suspend")
+	for _, name := range []string{"q", "r"} {
+		if r := w.as(t, access.Admin, "DELETE", queuesPath+"/"+name, ""); r.StatusCode != 204 {
+			t.Fatal(r.StatusCode, r.body)
+		}
+	}
+	is("r", true, "suspend", "resume") // a task has stayed in it
+	is("q", true, "resume")            // it has stayed suspended
+	if got := w.as(t, access.Operator, "POST", queuesPath+"/q/purge", ""); got.body != `{"dropped":1}` {
+		t.Errorf("purge = %d %s, want the task that has stayed in it dropped", got.StatusCode, got.body)
+	}
+	is("q", false, "suspend", "resume", "purge")
+}
+
 func TestQueueActs(t *testing.T) {
 	t.Parallel()
 	w := topical(t, run("a")+"queues:\n  - {name: q, topics: [a]}\n")
@@ -176,10 +216,10 @@ func TestOpenAPIOfJobsHolds(t *testing.T) {
 	doc, _ := description(t, &w.bundle)
 	first := w.add(t, 201, `{"topic":"a","properties":{},"unique":"u","concurrency":{"key":"k","limit":1}}`)["id"].(string)
 	w.claim(t)
-	w.as(t, access.Operator, "POST", queuesPath+"/q/suspend", "")
+	w.as(t, access.Operator, "POST", queuesPath+"/main/suspend", "")
 	for schema, answer := range map[string]string{
 		"Job":        w.as(t, access.Viewer, "GET", jobsPath+"/"+first, "").body,
-		"Queue":      w.as(t, access.Viewer, "GET", queuesPath+"/q", "").body,
+		"Queue":      w.as(t, access.Viewer, "GET", queuesPath+"/main", "").body,
 		"Statistics": w.as(t, access.Viewer, "GET", "/api/v1/statistics", "").body,
 	} {
 		var members map[string]any

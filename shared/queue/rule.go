@@ -83,6 +83,12 @@ func (q *Queue) linesOf(ctx context.Context, name string) ([]layout.Line, error)
 	return lines, nil
 }
 
+// InUse reports whether tasks wait in a queue, or in one of a family by its name with {0}, or did a while ago.
+func (q *Queue) InUse(ctx context.Context, name string) (bool, error) {
+	lines, err := q.linesOf(ctx, name)
+	return len(lines) > 0, err
+}
+
 // meant returns a function that reports whether a queue has the name, or is a member of the family of that name.
 func (q *Queue) meant(ctx context.Context, name string) (means func(queue string) bool, err error) {
 	set, err := q.definitions.Current(ctx)

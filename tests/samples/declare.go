@@ -23,6 +23,8 @@ handlers:
 jobs:
   - {path: /parcels/book, target: {instances: true}}
   - {path: /parcels/send, target: {lambda: {arn: "arn:aws:lambda:eu-central-1:000000000000:function:send"}}}
+queues:
+  - {name: news, topics: ["news/*"]}
 job_chains:
   - {path: /parcels/ship, nodes: [{id: book, job: /parcels/book}, {id: send, job: /parcels/send}, {id: end}]}
 `
