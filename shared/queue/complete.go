@@ -109,6 +109,9 @@ func (e *ending) bounds() (ops, bytes int) {
 	if e.result.Outcome != OK || layout.OfTopic(&e.task) && !e.isOne() {
 		ops++ // its entry, its history, or its payload
 	}
+	if e.unlessHeard {
+		ops++ // the line of its log that says why
+	}
 	if e.task.Unique != "" {
 		ops++
 	}
@@ -277,7 +280,12 @@ func (e *ending) ops(r journal.Receipt) []store.Op {
 func (e *ending) taskOps() []store.Op {
 	cond := store.VersionIs(e.held.TaskVersion)
 	if e.place == nil {
-		return layout.Conclude(&e.task, e.gone, cond)
+		ops := layout.Conclude(&e.task, e.gone, cond)
+		if e.unlessHeard { // no worker tells why
+			line := tasklog.Line{Level: "error", Message: e.task.Message}
+			ops = append(ops, tasklog.End(e.held.UUID, e.task.Attempt, line, e.q.now()))
+		}
+		return ops
 	}
 	return []store.Op{store.Put(store.Item{Key: layout.TaskKey(e.held.UUID), Value: layout.Encode(&e.task)}, cond)}
 }

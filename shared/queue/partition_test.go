@@ -37,33 +37,36 @@ func (b *bench) late(l queue.Lease, outcome queue.Outcome) (log []string, refuse
 func TestALateResultIsRefusedAndTold(t *testing.T) {
 	t.Parallel()
 	const line = "warn: a result (ok) of attempt 1 came when its lease was over, and was refused"
+	const lost = "error: the lease ran out: its worker was not heard of for 30s"
 	again := func(b *bench) queue.Lease {
 		b.clock.advance(time.Minute)
 		return b.claim(1)[0]
 	}
 	for name, c := range map[string]struct {
 		topic     string
+		attempts  int
 		meanwhile func(b *bench)
 		state     task.State // "": the task is gone
 		log       []string
 	}{
-		"it waits for the next attempt": {"kept", func(*bench) {}, task.Waiting, []string{line}},
-		"the next attempt runs":         {"kept", func(b *bench) { again(b) }, task.Running, []string{line}},
-		"the next attempt has failed": {"kept", func(b *bench) { b.end(again(b), queue.Result{Outcome: queue.Failed}) },
+		"it waits for the next attempt": {"kept", 3, func(*bench) {}, task.Waiting, []string{line}},
+		"the next attempt runs":         {"kept", 3, func(b *bench) { again(b) }, task.Running, []string{line}},
+		"the next attempt has failed": {"kept", 3, func(b *bench) { b.end(again(b), queue.Result{Outcome: queue.Failed}) },
 			task.Waiting, []string{line}},
-		"the next attempt has logged and succeeded": {"kept", func(b *bench) {
+		"the next attempt has logged and succeeded": {"kept", 3, func(b *bench) {
 			next := again(b)
 			if err := b.AppendLog(b.t.Context(), next.Token, []tasklog.Line{{Message: "second"}}); err != nil {
 				b.t.Fatal(err)
 			}
 			b.end(next, queue.Result{Outcome: queue.OK})
 		}, task.Succeeded, []string{line, "info: second"}},
-		"it has left no history": {"gone", func(b *bench) { b.end(again(b), queue.Result{Outcome: queue.OK}) }, "", nil},
+		"it was the last attempt": {"kept", 1, func(*bench) {}, task.Failed, []string{lost, line}},
+		"it has left no history":  {"gone", 3, func(b *bench) { b.end(again(b), queue.Result{Outcome: queue.OK}) }, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := topics(t, []string{"kept", "gone"}, definition.Queue{Name: "k", Topics: []string{"kept"}, KeepJobs: true})
-			id := b.add(c.topic, func(n *queue.New) { n.Attempts = 3 })
+			id := b.add(c.topic, func(n *queue.New) { n.Attempts = c.attempts })
 			first := b.claim(1)[0]
 			b.clock.advance(first.Length)
 			if s, err := b.Sweep(t.Context()); err != nil || s.Lost != 1 {

@@ -169,9 +169,18 @@ func Drop(ctx context.Context, s store.Store, uuid string) error {
 	return layout.Failure("remove a log", s.Remove(ctx, store.Range{Table: store.Work, Partition: layout.LogPartition(uuid)}))
 }
 
-// Note returns the operation that writes a line at the end of what an attempt has logged, once.
+// End returns the operation that writes a line behind all that an attempt has logged. It is for the write that ends the attempt.
+func End(uuid string, attempt int, line Line, now time.Time) store.Op {
+	return store.Put(behind(uuid, attempt, "ffe", line, now), store.Always)
+}
+
+// Note returns the operation that writes a line behind that of [End], once.
 func Note(uuid string, attempt int, line Line, now time.Time) store.Op {
-	sort := fmt.Sprintf("%08x-%s-fff", attempt, "ffffffffffff") // after all that the attempt has logged
-	item := store.Item{Key: layout.Key(layout.LogPartition(uuid), sort), Version: 1, Value: layout.Encode([]logged{logLine(line, now)})}
-	return store.Put(item, store.Absent)
+	return store.Put(behind(uuid, attempt, "fff", line, now), store.Absent)
+}
+
+// behind returns the item of a line after all that an attempt has logged; place is among such lines.
+func behind(uuid string, attempt int, place string, line Line, now time.Time) store.Item {
+	sort := fmt.Sprintf("%08x-%s-%s", attempt, "ffffffffffff", place)
+	return store.Item{Key: layout.Key(layout.LogPartition(uuid), sort), Version: 1, Value: layout.Encode([]logged{logLine(line, now)})}
 }
