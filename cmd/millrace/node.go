@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -56,8 +57,14 @@ var errFailed = errors.New("the store has failed and must be opened by a new pro
 
 // openNode opens the store and the notifier that the settings name, and builds the engine and the API on them.
 func openNode(ctx context.Context, settings config.Settings, log *slog.Logger) (*node, error) {
+	if err := notifiers.Check(settings.Notifier); err != nil { // before the store is made
+		return nil, err
+	}
 	n := &node{}
 	opened, err := config.OpenStore(ctx, settings.Store, rigged(n.stores(log)))
+	if _, is := errors.AsType[*config.Mistake](err); is {
+		err = fmt.Errorf("--store (MILLRACE_STORE): %w", err)
+	}
 	if err != nil {
 		return nil, err
 	}

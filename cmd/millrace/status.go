@@ -9,6 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/millrace/millrace/client"
+	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/service"
@@ -35,7 +36,8 @@ func misused(format string, args ...any) error { return usageError{fmt.Errorf(fo
 func statusOf(err error) int {
 	var parse *kong.ParseError
 	var usage usageError
-	if errors.As(err, &parse) || errors.As(err, &usage) {
+	var mistake *config.Mistake
+	if errors.As(err, &parse) || errors.As(err, &usage) || errors.As(err, &mistake) {
 		return statusUsage
 	}
 	var missing missingError

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -14,22 +15,30 @@ type Notifiers map[string]func(ctx context.Context, place string) (notifier.Line
 // OpenNotifier opens the notifier at url, such as local or sqs:millrace-rings. Without a URL it opens local, if openers has
 // it.
 func OpenNotifier(ctx context.Context, url string, openers Notifiers) (notifier.Line, error) {
-	scheme, place, _ := strings.Cut(url, ":")
-	if url == "" {
-		scheme = "local"
+	if err := openers.Check(url); err != nil {
+		return nil, err
 	}
-	open, known := openers[scheme]
-	switch {
-	case !known && url == "":
-		return nil, fmt.Errorf("config: MILLRACE_BELL is not set, want %s", openers)
-	case !known:
-		return nil, fmt.Errorf("config: MILLRACE_BELL is %q, and this program opens %s", Redacted(url), openers)
-	}
-	opened, err := open(ctx, place)
+	scheme, place, _ := strings.Cut(cmp.Or(url, local), ":")
+	opened, err := openers[scheme](ctx, place)
 	if err != nil {
 		return nil, fmt.Errorf("config: open the notifier %s: %w", Redacted(url), err)
 	}
 	return opened, nil
+}
+
+// local is the scheme, and the URL, of the notifier if none is given.
+const local = "local"
+
+// Check returns a [*Mistake] if the program opens no such URLs. It opens nothing.
+func (b Notifiers) Check(url string) error {
+	scheme, _, _ := strings.Cut(cmp.Or(url, local), ":")
+	switch _, known := b[scheme]; {
+	case known:
+		return nil
+	case url == "":
+		return mistake("MILLRACE_BELL is not set, want %s", b)
+	}
+	return mistake("MILLRACE_BELL (--bell) is %q, and this program opens %s", Redacted(url), b)
 }
 
 // String returns the forms of URL that can be opened.

@@ -17,17 +17,18 @@ type Opener func(ctx context.Context, place string) (store.Store, error)
 // Openers are the stores that a program can open, by the scheme of their URLs.
 type Openers map[string]Opener
 
-// OpenStore opens the store at url, such as pebble:data, dynamodb:millrace or postgres://host/database.
+// OpenStore opens the store at url, such as pebble:data, dynamodb:millrace or postgres://host/database. The error is a [*Mistake] if
+// the program opens no such URLs; where it comes from is for the caller to say.
 func OpenStore(ctx context.Context, url string, openers Openers) (store.Store, error) {
 	scheme, place, _ := strings.Cut(url, ":")
 	open, known := openers[scheme]
 	switch {
 	case url == "":
-		return nil, fmt.Errorf("config: MILLRACE_STORE is not set, want %s", openers)
+		return nil, mistake("no store is given, want %s", openers)
 	case !known:
-		return nil, fmt.Errorf("config: MILLRACE_STORE is %q, and this program opens %s", Redacted(url), openers)
+		return nil, mistake("the store %q: this program opens %s", Redacted(url), openers)
 	case place == "":
-		return nil, fmt.Errorf("config: MILLRACE_STORE is %q and names no place after the colon", url)
+		return nil, mistake("the store %q names no place after the colon", url)
 	}
 	opened, err := open(ctx, place)
 	if err != nil {

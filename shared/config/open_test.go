@@ -24,15 +24,20 @@ func TestOpenStore(t *testing.T) {
 		t.Errorf("OpenStore(dynamodb:a:b) opened %q, %v", places, err)
 	}
 	for url, want := range map[string]string{
-		"":            "MILLRACE_STORE is not set, want dynamodb:PREFIX",
-		"pebble:data": `"pebble:data", and this program opens dynamodb:PREFIX`,
+		"":            "no store is given, want dynamodb:PREFIX",
+		"pebble:data": `the store "pebble:data": this program opens dynamodb:PREFIX`,
 		"dynamodb":    "names no place",
 		"dynamodb:":   "names no place",
 	} {
-		if _, err := config.OpenStore(t.Context(), url, openers); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("OpenStore(%q) = %v, want an error with %q", url, err, want)
+		if _, err := config.OpenStore(t.Context(), url, openers); !isMistake(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("OpenStore(%q) = %v, want a mistake with %q", url, err, want)
 		}
 	}
+}
+
+func isMistake(err error) bool {
+	_, is := errors.AsType[*config.Mistake](err)
+	return is
 }
 
 func TestOpenStoreFails(t *testing.T) {

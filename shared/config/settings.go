@@ -40,6 +40,9 @@ type Settings struct {
 	Level     slog.Level    // default [slog.LevelInfo]
 	Workers   int           // how many tasks this process runs at once, 1 to 10,000; 0: the pool's default, 16
 
+	// SigningSecret is what webhooks are signed with, unless Secrets says it; empty: one that is made and kept in the store.
+	SigningSecret string
+
 	// Secrets are what MILLRACE_SECRETS names; nil if it is not set. With them, Tokens may be empty.
 	Secrets *Secrets
 
@@ -97,6 +100,19 @@ func (s *Settings) Accepted() []access.Token {
 	return s.Tokens
 }
 
+// Mistake is the error of settings that cannot be used whatever is opened with them. Nothing was opened yet.
+type Mistake struct{ err error }
+
+// Error names the setting, and says what it should be.
+func (m *Mistake) Error() string { return m.err.Error() }
+
+// Unwrap returns the mistake without its kind.
+func (m *Mistake) Unwrap() error { return m.err }
+
+func mistake(format string, args ...any) error {
+	return &Mistake{fmt.Errorf("config: "+format, args...)}
+}
+
 // Load reads the environment, the file that MILLRACE_CONFIG names, and the secrets that MILLRACE_SECRETS names. Its error has a line for each mistake.
 func Load(env func(string) string) (Settings, error) {
 	settings := Settings{Store: env("MILLRACE_STORE"), Notifier: env("MILLRACE_BELL")}
@@ -110,13 +126,17 @@ func Load(env func(string) string) (Settings, error) {
 		settings.loadLevel(env("MILLRACE_LOG")),
 		settings.loadWorkers(env("MILLRACE_WORKERS")),
 		settings.loadDrain(env("MILLRACE_DRAIN")),
+		settings.loadSigning(env("MILLRACE_SIGNING_SECRET")),
 	)
 	switch url := env("MILLRACE_SECRETS"); {
 	case err != nil:
+		err = &Mistake{err}
 	case url != "":
 		err = settings.openSecrets(context.Background(), url)
 	default:
-		err = settings.checkTokens()
+		if err = settings.checkTokens(); err != nil {
+			err = &Mistake{err}
+		}
 	}
 	if err != nil {
 		return Settings{}, err
@@ -134,7 +154,7 @@ func (s *Settings) loadFile(path string) error {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return fmt.Errorf("config: MILLRACE_CONFIG: %w", err)
+		return fmt.Errorf("config: MILLRACE_CONFIG (--config): %w", err)
 	}
 	return s.parse(path, text)
 }
@@ -187,9 +207,20 @@ func (s *Settings) loadDrain(text string) error {
 	}
 	drain, err := event.ParseDuration(text)
 	if err != nil || drain <= 0 {
-		return fmt.Errorf("config: MILLRACE_DRAIN is %q, want a duration of more than 0, such as 8s", text)
+		return fmt.Errorf("config: MILLRACE_DRAIN (--drain) is %q, want a duration of more than 0, such as 8s", text)
 	}
 	s.Drain = drain
+	return nil
+}
+
+func (s *Settings) loadSigning(secret string) error {
+	if secret == "" {
+		return nil
+	}
+	if _, err := access.ParseSigningSecret(secret); err != nil {
+		return fmt.Errorf("config: MILLRACE_SIGNING_SECRET: %w", err)
+	}
+	s.SigningSecret = secret
 	return nil
 }
 

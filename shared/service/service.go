@@ -65,6 +65,9 @@ func open(ctx context.Context, place host.Place, openers config.Openers) (*Servi
 		return nil, err
 	}
 	opened, err := config.OpenStore(ctx, settings.Store, openers)
+	if _, is := errors.AsType[*config.Mistake](err); is {
+		err = fmt.Errorf("MILLRACE_STORE: %w", err)
+	}
 	if err != nil {
 		return nil, err
 	}

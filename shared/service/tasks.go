@@ -122,7 +122,7 @@ func (t *Tasks) Declare(ctx context.Context) error {
 
 // Webhooks returns the target for tasks that are sent to other servers. It signs with the deployment's secret.
 func (t *Tasks) Webhooks(ctx context.Context) (*worker.HTTP, error) {
-	secret := cmp.Or(t.Settings.Secrets.Signing(), t.Place.Env("MILLRACE_SIGNING_SECRET"))
+	secret := cmp.Or(t.Settings.Secrets.Signing(), t.Settings.SigningSecret)
 	err := patiently(ctx, t.Log, "read the signing secret", func() (err error) {
 		secret, err = signingSecret(ctx, t.Store, secret)
 		return err
