@@ -15,7 +15,7 @@ const (
 // ParseEvents reads the body of `POST event`: a JSON array of 1 to [MaxEvents] objects {"TYPE":"…","key":"…",…}. TYPE is
 // the name of a custom type that may be emitted; key, a string of 1 to [MaxKey] bytes, is optional;
 // eventId is refused, since the journal gives it. All other members are the event's own fields, of any type, and are kept
-// as they are written, in their order, without spaces between tokens.
+// as they are written, in their order, without spaces between tokens; their names as [Spelled].
 //
 // The error is an [*Error] with locations such as "body[2].key". It names the first 20 things that are wrong; of malformed
 // JSON, and of a name given twice in one object, the first only. The events share no memory with the body.
@@ -131,7 +131,7 @@ func (e *emission) field(start int, name, value []byte) {
 	if problem := tooDeep(e.depth); problem != "" {
 		e.refuse(Invalid, "."+shorten(string(unquote(name))), problem)
 	}
-	e.memory = appendField(e.memory, start, name, value)
+	e.memory = appendField(e.memory, start, Spelled(name), value) // no longer than it was
 }
 
 // appendField appends a member, after a comma unless it is the first of the event whose fields begin at start.

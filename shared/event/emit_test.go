@@ -34,7 +34,11 @@ func TestParseEvents(t *testing.T) {
 		},
 		{
 			"escapes in names and values", `[{"\u0054YPE":"P\u0061id","k\u0065y":"\ud83d\ude00\"\\","typ\u0065":"x"}]`,
-			[]event.Event{{Type: "Paid", Key: event.Key{Path: `😀"\`}, Fields: []byte(`"typ\u0065":"x"`)}},
+			[]event.Event{{Type: "Paid", Key: event.Key{Path: `😀"\`}, Fields: []byte(`"type":"x"`)}},
+		},
+		{
+			"a name has one spelling", `[{"TYPE":"Paid","caf\u00E9":1,"\u0022\/\u0000\u000a":"\/"}]`,
+			[]event.Event{{Type: "Paid", Fields: []byte(`"café":1,"\"/\u0000\n":"\/"`)}},
 		},
 		{
 			"several, of one type and of others", `[{"TYPE":"Paid","n":1},{"TYPE":"Paid","n":2},{"TYPE":"Sent"}]`,

@@ -3,6 +3,8 @@ package event
 import (
 	"bytes"
 	"iter"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Members returns the members of JSON as in [Event.Fields], in their order: each name, with its quotes, and its value as they are
@@ -21,6 +23,16 @@ func Members(fields []byte) iter.Seq2[[]byte, []byte] {
 			rest = rest[min(len(name)+1+len(value)+1, len(rest)):]
 		}
 	}
+}
+
+// Spelled returns the name of a member, which is JSON, as a name is spelled that has the same meaning: without escapes that it does
+// not need (as in RFC 8785, 3.2.2.2). So two names are the same if their bytes are. It allocates only if there are escapes.
+func Spelled(name []byte) []byte {
+	if bytes.IndexByte(name, '\\') < 0 {
+		return name
+	}
+	spelled, _ := jsontext.AppendQuote(nil, unquote(name)) // cannot fail: it is UTF-8
+	return spelled
 }
 
 // before returns the text before the first stop that is outside of strings, objects and arrays; all of it if there is none.

@@ -14,7 +14,7 @@ import (
 // Objects returns the projection of custom events: for each key the merged fields of its events, of which the newest value
 // counts. An event whose type ends in `Removed` removes its key, which reappears with its next event.
 func Objects() journal.Fold {
-	return journal.Fold{Name: "ObjectOverview", Apply: func(state *journal.State, e *event.Event) {
+	apply := func(state *journal.State, e *event.Event) {
 		switch {
 		case e.Key.Path == "" || event.FamilyOf(e.Type) != event.CustomEvent:
 		case event.RemovesObject(e.Type):
@@ -22,7 +22,9 @@ func Objects() journal.Fold {
 		default:
 			state.Put(strings.Clone(e.Key.Path), object(state.Get(e.Key.Path), e))
 		}
-	}}
+	}
+	show := func(dst []byte, _ string, value []byte) []byte { return append(dst, once(value)...) }
+	return journal.Fold{Name: "ObjectOverview", Apply: apply, Show: show}
 }
 
 // own are the members that each element has itself. Fields of these names are not copied from events.
@@ -37,7 +39,7 @@ func object(before []byte, e *event.Event) []byte {
 	value, _ = jsontext.AppendQuote(value, e.Key.Path)
 	value = strconv.AppendInt(append(value, `,"eventId":`...), int64(e.ID), 10)
 	value, _ = jsontext.AppendQuote(append(value, `,"lastType":`...), e.Type)
-	for _, m := range appendMembers(memory[1][:0], before) {
+	for _, m := range appendMembers(memory[1][:0], once(before)) {
 		if !isOwn(m.name) {
 			value = fields.newest(m).append(value)
 		}
@@ -61,7 +63,7 @@ func isOwn(name []byte) bool {
 
 // member is one member of a JSON object.
 type member struct {
-	name  []byte // as JSON
+	name  []byte // as JSON, in the spelling of [event.Spelled]
 	value []byte // as JSON
 	used  bool   // written already
 }
@@ -69,6 +71,38 @@ type member struct {
 // append appends the member after a comma.
 func (m member) append(dst []byte) []byte {
 	return append(append(append(append(dst, ','), m.name...), ':'), m.value...)
+}
+
+// once returns an element with each member once. Up to release 0.2.0 this fold told names apart by their spelling, and processes of it
+// may share the store; what they have stored outlives its events, so that the fold keeps its name. Of two values of a member the first
+// counts, since nothing says which is newer: so the element's own members do, and the next event settles the others.
+func once(element []byte) []byte {
+	if !escapesNames(element) {
+		return element
+	}
+	var kept []byte
+	seen := map[string]bool{}
+	for _, m := range appendMembers(nil, element) {
+		if !seen[string(m.name)] {
+			seen[string(m.name)] = true
+			kept = m.append(kept)
+		}
+	}
+	kept[0] = '{' // where the comma is
+	return append(kept, '}')
+}
+
+// escapesNames reports whether the name of a member of a JSON object is written with escapes. Without, a name has one spelling.
+func escapesNames(object []byte) bool {
+	if bytes.IndexByte(object, '\\') < 0 {
+		return false
+	}
+	for name := range event.Members(object[1 : len(object)-1]) {
+		if bytes.IndexByte(name, '\\') >= 0 {
+			return true
+		}
+	}
+	return false
 }
 
 type members []member
@@ -90,7 +124,7 @@ func appendMembers(all members, object []byte) members {
 		object = object[1 : len(object)-1]
 	}
 	for name, value := range event.Members(object) {
-		all = append(all, member{name: name, value: value})
+		all = append(all, member{name: event.Spelled(name), value: value})
 	}
 	return all
 }

@@ -51,6 +51,11 @@ func TestObjects(t *testing.T) {
 		{"names and values with quotes, colons and commas",
 			[]event.Event{custom("A", `"q\",:":"a\\","n":-1.5e3`), custom("B", `"q\",:":"\",x"`)},
 			`{"TYPE":"ObjectOverview","key":"/k","eventId":2,"lastType":"B","q\",:":"\",x","n":-1.5e3}`},
+		{"a name is what it means, however it is spelled",
+			[]event.Event{custom("A", `"café":1`), custom("A", `"caf\u00e9":2`), custom("A", `"c\u0061f\u00e9":3`)},
+			`{"TYPE":"ObjectOverview","key":"/k","eventId":3,"lastType":"A","café":3}`},
+		{"so are an overview's own", []event.Event{custom("A", `"lastTyp\u0065":"x","a":1`), custom("B", ``)},
+			`{"TYPE":"ObjectOverview","key":"/k","eventId":2,"lastType":"B","a":1}`},
 		{"built-in events say nothing of objects", []event.Event{{Type: "OrderStarted", Key: event.Key{Path: "/k"}}}, ``},
 		{"events without a key neither", []event.Event{{Type: "A", Fields: []byte(`"a":1`)}}, ``},
 	}
@@ -65,6 +70,26 @@ func TestObjects(t *testing.T) {
 				t.Errorf("%s is not JSON", got)
 			}
 		})
+	}
+}
+
+// What programs that told names apart by their spelling have stored has each member once when it is shown, and after the next event.
+func TestStoredObjectsInTwoSpellings(t *testing.T) {
+	t.Parallel()
+	const stored = `{"TYPE":"ObjectOverview","key":"/k","eventId":1,"lastType":"A","café":3,"n":"\n","caf\u00e9":2,"lastTyp\u0065":"x","\u0061":{"a":1,"\u0062":2}}`
+	var state journal.State
+	state.Put("/k", []byte(stored))
+	for _, step := range []struct{ fields, want string }{
+		{"", `{"TYPE":"ObjectOverview","key":"/k","eventId":1,"lastType":"A","café":3,"n":"\n","a":{"a":1,"\u0062":2}}`},
+		{`"caf\u00e9":4`, `{"TYPE":"ObjectOverview","key":"/k","eventId":2,"lastType":"B","café":4,"n":"\n","a":{"a":1,"\u0062":2}}`},
+	} {
+		if e := custom("B", step.fields); step.fields != "" {
+			e.ID = 2
+			projection.Objects().Apply(&state, &e)
+		}
+		if diff := cmp.Diff(step.want, string(projection.Objects().Show(nil, "/k", state.Get("/k")))); diff != "" {
+			t.Errorf("after %q (-want +got):\n%s", step.fields, diff)
+		}
 	}
 }
 
