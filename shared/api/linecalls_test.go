@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,9 +10,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -141,6 +144,37 @@ func liveCalls(t *testing.T, h http.Handler, role access.Role, path string) (sen
 		}
 		return answer
 	}, server
+}
+
+// A client that sends no body before it is told to (RFC 9110, 10.1.1) is told before the response begins.
+func TestAClientThatWaitsToSendLines(t *testing.T) {
+	t.Parallel()
+	for path, c := range map[string]struct {
+		served http.Handler
+		line   string
+	}{eventPath: {setup(t).api, `{"TYPE":"A"}`}, jobsPath + ":batch": {topical(t, run("a")).api, `[{"topic":"a"}]`}} {
+		server := httptest.NewServer(c.served)
+		t.Cleanup(server.Close)
+		server.Client().Transport.(*http.Transport).ExpectContinueTimeout = time.Hour
+		told := false
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got100Continue: func() { told = true }})
+		body, send := io.Pipe()
+		r, err := http.NewRequestWithContext(ctx, "POST", server.URL+path, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = http.Header{"Authorization": {"Bearer " + secret(access.Producer)}, "Content-Type": {"application/x-ndjson"}, "Expect": {"100-continue"}}
+		got, err := server.Client().Do(r)
+		if err != nil || got.StatusCode != 200 || !told {
+			t.Fatalf("%s: %v, %v, told to send: %t", path, got, err, told)
+		}
+		_, _ = io.WriteString(send, c.line)
+		_ = send.Close()
+		if answer, err := io.ReadAll(got.Body); err != nil || len(answer) == 0 || bytes.Contains(answer, []byte(`"code"`)) {
+			t.Errorf("%s = %s, %v", path, answer, err)
+		}
+		_ = got.Body.Close()
+	}
 }
 
 func TestExchangesByLines(t *testing.T) {

@@ -65,6 +65,11 @@ func (l *lineStream) stream(run func(body *bufio.Reader)) {
 			l.hangUp()
 		}
 	}()
+	// net/http tells a client that waits to send its body to go on at the first read, but no more once the response has begun. What else
+	// a client may expect it refuses.
+	if first(x.r.Header, "Expect") != "" && x.r.ProtoAtLeast(1, 1) {
+		x.WriteHeader(http.StatusContinue)
+	}
 	h := x.Header()
 	h["Content-Type"] = []string{typeNDJSON}
 	h.Set("X-Accel-Buffering", "no")
