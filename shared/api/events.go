@@ -100,11 +100,9 @@ func (q *question) request(x *exchange) journal.Request {
 
 // answer reads the events that q asks for and responds in the form that the client prefers.
 func (x *exchange) answer(j Reader, q *question) error {
-	form := preferred(x.r.Header, typeJSON, typeSSE, typeNDJSON, typeBatch)
-	if form != typeJSON {
-		if err := q.resume(x.r.Header); err != nil {
-			return err
-		}
+	form, err := x.form(q)
+	if err != nil {
+		return err
 	}
 	if !q.started && q.limit >= 0 {
 		return invalid("query.after", "is needed: the eventId of a snapshot or of the last event read; 0 is the beginning")
@@ -116,6 +114,15 @@ func (x *exchange) answer(j Reader, q *question) error {
 		return x.stream(j, q, form, frames)
 	}
 	return x.once(j, q, form)
+}
+
+// form returns the media type in which the client prefers events. In another than JSON it may say where it goes on by a header.
+func (x *exchange) form(q *question) (string, error) {
+	form := preferred(x.r.Header, typeJSON, typeSSE, typeNDJSON, typeBatch)
+	if form == typeJSON {
+		return form, nil
+	}
+	return form, q.resume(x.r.Header)
 }
 
 // resume reads the last id that the client has seen from the header Last-Event-ID; it is newer than the after in the
@@ -138,22 +145,26 @@ func (x *exchange) head(form string) error {
 // once responds with what is there, after waiting for the first event as long as q says.
 func (x *exchange) once(j Reader, q *question, form string) error {
 	answer, err := x.poll(j, q)
-	if err != nil {
-		return err
+	if err == nil {
+		x.whole(j, q, form, &answer)
 	}
+	return err
+}
+
+// whole responds with what was read, in JSON or as a batch.
+func (x *exchange) whole(j Reader, q *question, form string, answer *journal.Answer) {
 	b := take()
 	defer b.give()
 	b.bytes = slices.Grow(b.bytes, sizeOf(answer.Events)+aroundEvents)
-	stamp := j.Stamp(last(&answer, q.after))
+	stamp := j.Stamp(last(answer, q.after))
 	if form == typeBatch {
 		x.Header().Set("Last-Event-ID", strconv.FormatInt(int64(answer.LastEventID), 10))
-		b.bytes = appendBatch(b.bytes, &answer, stamp, !q.filter.OmitsKey())
+		b.bytes = appendBatch(b.bytes, answer, stamp, !q.filter.OmitsKey())
 	} else {
-		seq := seqOf(&answer, stamp)
+		seq := seqOf(answer, stamp)
 		b.bytes = seq.AppendJSON(b.bytes, !q.filter.OmitsKey())
 	}
 	x.bytes(http.StatusOK, form, b.bytes)
-	return nil
 }
 
 // aroundEvents is how many bytes a response has at most beside its events.

@@ -16,6 +16,7 @@ Torn means that events after the one given are no longer kept: read a snapshot a
 
 With Accept text/event-stream or application/x-ndjson the events come as a stream until the timeout, if there is one, is
 over; with application/cloudevents-batch+json as a batch. In both, a header Last-Event-ID overrides after.
+The statistics of orders are one event, computed when it is asked for, in each of these forms; a stream ends with it.
 
 Where a request that waits costs as much as one that works, a client may prefer to come back after pauses: with the header
 Prefer: pause (RFC 7240) the response is immediate there, and says Preference-Applied: pause.`

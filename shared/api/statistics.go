@@ -11,8 +11,13 @@ import (
 )
 
 // statistics responds with exactly one event without a key, computed on the fly: at once, or with a timeout at the next change
-// after the EventId given, or when the time is over (as in JobScheduler's event API).
+// after the EventId given, or when the time is over (as in JobScheduler's event API). A stream ends with it: who comes back with its id as
+// the last one and with a timeout gets the next change.
 func (x *exchange) statistics(j Reader, q *question) error {
+	form, err := x.form(q)
+	if err != nil {
+		return err
+	}
 	counted, err := x.countOrders(j, q)
 	if err == nil && q.timeout > 0 {
 		counted, err = x.awaitChange(j, q, counted)
@@ -28,13 +33,14 @@ func (x *exchange) statistics(j Reader, q *question) error {
 	}
 	// The event has the id as of which it counts, and no later one: a client waits for the next change after it.
 	id := max(counted.at, 1)
-	answer := event.Seq{Kind: event.NonEmpty, EventID: j.Stamp(id), Events: []event.Event{
+	answer := journal.Answer{LastEventID: id, Events: []event.Event{
 		{ID: id, Type: event.OrderStatisticsChanged, Fields: fields[1 : len(fields)-1]},
 	}}
-	b := take()
-	defer b.give()
-	b.bytes = answer.AppendJSON(b.bytes, true)
-	x.json(http.StatusOK, b.bytes)
+	if frames := framingOf(form); frames != nil {
+		x.bytes(http.StatusOK, form, frames.event(nil, &answer.Events[0], true))
+	} else {
+		x.whole(j, q, form, &answer)
+	}
 	return nil
 }
 

@@ -185,6 +185,40 @@ func TestStatisticsFollowed(t *testing.T) {
 	}
 }
 
+// In each form in which events come, the statistics are one event, with which a stream ends. Last-Event-ID is after there too.
+func TestStatisticsInEachForm(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, statisticsInEachForm)
+}
+
+func statisticsInEachForm(t *testing.T) {
+	b, began := withOrders(t), time.Now()
+	last := b.happen(t, added("/a/x,1"))
+	const numbers = `"orderStatistics":{"total":1,"notPlanned":0,"planned":0,"due":1,"started":0,"inTask":0,"inTaskProcess":0,"setback":0,"waitingForResource":0,"suspended":0,"blacklisted":0,"permanent":0,"fileOrder":0}`
+	data := fmt.Sprintf(`{"eventId":%d,"TYPE":"OrderStatisticsChanged",%s}`, last, numbers)
+	const batch = "application/cloudevents-batch+json"
+	for form, want := range map[string]string{
+		sse:                    fmt.Sprintf("id: %d\ndata: %s\n\n", last, data),
+		"application/x-ndjson": data + "\n",
+		batch: fmt.Sprintf(`[{"specversion":"1.0","id":"%d","source":"/jobscheduler/master/api/event","type":"OrderStatisticsChanged","time":"%s","datacontenttype":"application/json","data":%s}]`,
+			last, last.Time().Format("2006-01-02T15:04:05.000000Z"), data),
+	} {
+		for _, target := range []string{"/event?return=OrderStatisticsChanged", "/order/a/?return=OrderStatisticsChanged&timeout=1h&after=9007199254740992"} {
+			got := b.as(t, access.Viewer, "GET", base+target, "", "Accept", form, "Last-Event-ID", "1")
+			if kind := got.Header.Get("Content-Type"); got.StatusCode != 200 || kind != form {
+				t.Errorf("%s as %s: %d %s", target, form, got.StatusCode, kind)
+			}
+			if diff := cmp.Diff(want, got.body); diff != "" {
+				t.Errorf("%s as %s (-want +got):\n%s", target, form, diff)
+			}
+		}
+		wantProblem(t, b.as(t, access.Viewer, "GET", base+"/event?return=OrderStatisticsChanged", "", "Accept", form, "Last-Event-ID", "x"), 400, api.CodeInvalid, "header.Last-Event-ID")
+	}
+	if waited := time.Since(began); waited != 0 {
+		t.Errorf("waited %v", waited)
+	}
+}
+
 // looking counts the objects that snapshots look at.
 type looking struct {
 	*journal.Journal
