@@ -152,6 +152,26 @@ func TestParsePathBodyRefuses(t *testing.T) {
 	}
 }
 
+func TestParsePathBodyLimit(t *testing.T) {
+	t.Parallel()
+	longest := "/" + strings.Repeat("ü", (256<<10-1)/2) + "a"
+	for body, want := range map[string]string{
+		`{"path":"` + longest[:len(longest)-1] + `"}`:         "",
+		`{"path":"` + longest + `b"}`:                         "too large body.path: has 262145 bytes: at most 262144 are possible",
+		`{"paths":["/a","` + longest + `b"]}`:                 "too large body.paths[1]: has 262145 bytes: at most 262144 are possible",
+		`{"paths":["` + longest + `b",1]}`:                    "invalid body.paths[0]: has 262145 bytes: at most 262144 are possible; body.paths[1]: must be a string, not a number",
+		`{"path":"` + strings.Repeat(`\u002f`, 50_000) + `"}`: `invalid body.path: "////////////////////////////////////////…" has two slashes in a row: leave one out`,
+	} {
+		got := ""
+		if _, err := event.ParsePathBody([]byte(body)); err != nil {
+			got = event.ReasonOf(err).String() + " " + err.Error()
+		}
+		if got != want {
+			t.Errorf("ParsePathBody(%.40s…) = %s, want %s", body, got, want)
+		}
+	}
+}
+
 func TestQueryOfTooManyPaths(t *testing.T) {
 	t.Parallel()
 	most := strings.Repeat("/a|", event.MaxPaths-1) + "/a"

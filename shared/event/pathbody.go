@@ -2,9 +2,11 @@ package event
 
 import "fmt"
 
+const maxPath = 256 << 10 // bytes of a path in a body
+
 // ParsePathBody reads the path query of a POST: {} for everything, {"path":"/a/"}, or {"paths":["/a/b","/a/x/"]} with 1
-// to [MaxPaths] paths. Paths begin with a slash; in them, "|" is an ordinary character. Refusals are [Invalid], at
-// "body", "body.path", "body.paths[1]" and the like.
+// to [MaxPaths] paths. Paths begin with a slash; in them, "|" is an ordinary character. Refusals are [Invalid], or [TooLarge] where a
+// path has more than 256 KiB, at "body", "body.path", "body.paths[1]" and the like.
 func ParsePathBody(body []byte) (PathQuery, error) {
 	c, refused := open(body, "body")
 	if refused != nil {
@@ -71,7 +73,11 @@ func (b *pathBody) path() {
 		b.value()
 		return
 	}
-	b.paths = append(b.paths, string(unquote(b.value())))
+	path := string(unquote(b.value()))
+	if len(path) > maxPath {
+		b.add(TooLarge, b.location(len(b.paths)), fmt.Sprintf("has %d bytes: at most %d are possible", len(path), maxPath))
+	}
+	b.paths = append(b.paths, path)
 }
 
 func (b *pathBody) list() {
