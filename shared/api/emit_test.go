@@ -136,6 +136,11 @@ func TestEmitInProgress(t *testing.T) {
 		if second.Header.Get("Retry-After") != "1" {
 			t.Errorf("Retry-After = %q, want 1", second.Header.Get("Retry-After"))
 		}
+		const line = `{"idempotencyKey":"k","events":[{"TYPE":"A"}]}`
+		const detail = "body.idempotencyKey: the first request with this key is still at work"
+		if r := results(t, b.emitLines(t, line).body)[0]; r.Code != api.CodeInProgress || r.RetryAfter != 1 || r.Detail != detail || r.Message != detail || r.Errors[0].Location != "body.idempotencyKey" {
+			t.Errorf("by a line = %+v", r)
+		}
 		close(b.journal.hold)
 		if one, again := <-first, send(); one.StatusCode != 201 || again.body != one.body {
 			t.Errorf("afterwards = %d %s, want %s", again.StatusCode, again.body, one.body)

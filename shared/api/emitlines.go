@@ -370,7 +370,8 @@ func (l *emitLines) render(line *emitLine) {
 
 func (l *emitLines) refusal(err error) {
 	p := problemOf(err)
-	p.RequestID, p.RetryAfter = l.x.id, p.seconds()
+	p.RequestID = l.x.id
+	p.inLine()
 	l.x.api.metrics.Outcome("emit", string(p.Code), 0)
 	if p.Status >= http.StatusInternalServerError && !errors.Is(err, journal.ErrClosed) && !l.x.left(err) {
 		l.x.api.log.Error("line failed", slog.String("request_id", l.x.id), slog.String("route", l.x.route), slog.Any("error", err))

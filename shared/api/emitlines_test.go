@@ -116,7 +116,7 @@ func TestEmitLinesOnce(t *testing.T) {
 		t.Errorf("by the header = %d %s", got.StatusCode, got.body)
 	}
 	other := results(t, b.emitLines(t, `{"idempotencyKey":"k","events":[{"TYPE":"B"}]}`).body)
-	if other[0].Code != api.CodeMismatch || len(b.journal.events) != 1 {
+	if other[0].Code != api.CodeMismatch || other[0].Errors[0].Location != "body.idempotencyKey" || len(b.journal.events) != 1 {
 		t.Errorf("other events = %+v, with %d events", other, len(b.journal.events))
 	}
 }

@@ -203,7 +203,7 @@ func (x *exchange) left(err error) bool {
 
 func (x *exchange) problem(p *Problem) {
 	if p.RequestID = x.id; x.isLine {
-		p.RetryAfter = p.seconds()
+		p.inLine()
 	}
 	h := x.Header()
 	for name, values := range p.headers() {

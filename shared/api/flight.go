@@ -6,8 +6,11 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 )
 
-// inKeyHeader is the location of problems with the key.
-const inKeyHeader = "header.Idempotency-Key"
+// The location of problems with the key: of a request, and of a line.
+const (
+	inKeyHeader = "header.Idempotency-Key"
+	inKeyMember = "body.idempotencyKey"
+)
 
 // flight is the idempotency keys of requests under way in this process. Between processes the journal decides; here the
 // second of two requests is refused at once.

@@ -53,7 +53,7 @@ func TestJobsByLines(t *testing.T) {
 	keyed := `{"idempotencyKey":"k","body":[{"topic":"a","priority":7}]}`
 	lines := []struct{ line, at string }{
 		{`[{"topic":"a"},{"topic":"a","properties":{"n":1}}]`, ""}, {`[]`, "body"}, {`{`, "body"}, {` [{"topic":"a b"}] ` + "\r", "body[0].topic"}, {keyed, ""}, {keyed, ""},
-		{`{"idempotencyKey":"k","body":[{"topic":"a"}]}`, "header.Idempotency-Key"}, {`{"idempotencyKey":"","body":[]}`, "body.idempotencyKey"},
+		{`{"idempotencyKey":"k","body":[{"topic":"a"}]}`, "body.idempotencyKey"}, {`{"idempotencyKey":"","body":[]}`, "body.idempotencyKey"},
 		{`{"idempotencyKey":"k"}`, "body.body"}, {`{"idempotencyKey":"k","body":[],"more":1}`, "body.more"}, {`{"body":[{"topic":"a"}]}`, "body"}, {`[{"topic":"a"}]`, ""},
 	}
 	var body []string

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -70,6 +71,15 @@ func (p *Problem) headers() http.Header {
 		h.Set("Retry-After", strconv.Itoa(p.seconds()))
 	}
 	return h
+}
+
+// inLine makes p the problem of a line, which has as members what a request has as headers: the key, and when to come back.
+func (p *Problem) inLine() {
+	p.RetryAfter = p.seconds()
+	if rest, ofKey := strings.CutPrefix(p.Detail, inKeyHeader); ofKey {
+		p.Detail = inKeyMember + rest
+		p.Message, p.Errors[0].Location = p.Detail, inKeyMember
+	}
 }
 
 // seconds returns in how many seconds to come back; 0: it does not say.
