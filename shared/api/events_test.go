@@ -193,6 +193,7 @@ func TestEventsRefused(t *testing.T) {
 		"timeout without zero":    {"event?after=0&timeout=.1", []string{"query.timeout"}},
 		"timeout empty":           {"event?after=0&timeout=", []string{"query.timeout"}},
 		"timeout with a year":     {"event?after=0&timeout=P1Y", []string{"query.timeout"}},
+		"timeout long and wrong":  {"event?after=0&timeout=P106752DT1H1H", []string{"query.timeout"}},
 		"return like a family":    {"event?after=0&return=OrderFoo", []string{"query.return"}},
 		"return, one bad of two":  {"event?after=0&return=Event,TaskFoo", []string{"query.return"}},
 		"return empty":            {"event?after=0&return=", []string{"query.return"}},
@@ -252,20 +253,21 @@ func TestPathQueryRefused(t *testing.T) {
 func TestEventsWait(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		timeout, host time.Duration
-		want          time.Duration
+		timeout    string
+		host, want time.Duration
 	}{
-		"as long as asked":  {time.Minute, 0, time.Minute},
-		"one hour at most":  {48 * time.Hour, 0, time.Hour},
-		"what the host can": {time.Hour, 20 * time.Second, 20 * time.Second},
-		"not at all":        {0, 0, 0},
+		"as long as asked":         {"60", 0, time.Minute},
+		"one hour at most":         {"172800", 0, time.Hour},
+		"however long it would be": {"99999999999999999999", 0, time.Hour},
+		"what the host can":        {"3600", 20 * time.Second, 20 * time.Second},
+		"not at all":               {"0", 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				b := setup(t, func(o *api.Options) { o.MaxWait = c.host })
 				began := time.Now()
-				got := seqIn(t, b.as(t, access.Viewer, "GET", fmt.Sprintf("%s?after=5&timeout=%d", eventPath, int(c.timeout.Seconds())), ""))
+				got := seqIn(t, b.as(t, access.Viewer, "GET", eventPath+"?after=5&timeout="+c.timeout, ""))
 				if waited := time.Since(began); waited != c.want || got.TYPE != "Empty" || got.LastEventID != 5 {
 					t.Errorf("after %v: %+v, want Empty after %v", waited, got, c.want)
 				}

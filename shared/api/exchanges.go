@@ -95,7 +95,7 @@ func (r *exchanging) exchange(x *exchange) error {
 	seq := integerMember("seq", 0, maxSeq, &ask.Seq)
 	seq.required = true
 	room := maxTokens
-	err := x.object(seq, resultsMember(&ask.Results, &room), beatsMember(&ask.Beats, &room), integerMember("max", 0, membership.MaxCapacity, &most), lengthMember("wait", &ask.Wait))
+	err := x.object(seq, resultsMember(&ask.Results, &room), beatsMember(&ask.Beats, &room), integerMember("max", 0, membership.MaxCapacity, &most), waitMember(&ask.Wait))
 	if err != nil {
 		return err
 	}

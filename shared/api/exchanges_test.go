@@ -236,7 +236,7 @@ func TestAnExchangeWaits(t *testing.T) {
 		if len(got.Claims) != 1 {
 			t.Fatalf("claims = %+v, want one", got.Claims)
 		}
-		third := r.later(t, w, `{"seq":3,"max":1,"wait":"20s"}`)
+		third := r.later(t, w, `{"seq":3,"max":1,"wait":"P99999999999D"}`)
 		if fourth := r.exchange(t, w, `{"seq":4,`+resultsOf(got.Claims)+`}`); fourth.Results[0].State != "SUCCEEDED" {
 			t.Errorf("results = %+v", fourth.Results)
 		}

@@ -138,6 +138,13 @@ func integerMember(name string, least, most int64, into *int64) member {
 
 // lengthMember is a member that is a duration: a number of seconds, or a text.
 func lengthMember(name string, into *time.Duration) member {
+	return durationMember(name, event.ParseDuration, into)
+}
+
+// waitMember is the member wait: how long to wait, which is cut to what the host can.
+func waitMember(into *time.Duration) member { return durationMember("wait", event.ParseWait, into) }
+
+func durationMember(name string, parse func(string) (time.Duration, error), into *time.Duration) member {
 	return member{name: name, read: func(location string, value jsontext.Value) error {
 		length := string(value)
 		if value.Kind() != '0' {
@@ -147,7 +154,7 @@ func lengthMember(name string, into *time.Duration) member {
 			}
 		}
 		var err error
-		if *into, err = event.ParseDuration(length); err != nil {
+		if *into, err = parse(length); err != nil {
 			return invalid(location, "%v", err)
 		}
 		return nil

@@ -70,7 +70,7 @@ func (q query) timeout(most time.Duration) (wait time.Duration, given bool, err 
 	if !given || err != nil {
 		return 0, given, err
 	}
-	wait, err = event.ParseDuration(value)
+	wait, err = event.ParseWait(value)
 	if err != nil {
 		return 0, true, invalid("query.timeout", "%v", err)
 	}

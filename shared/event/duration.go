@@ -20,11 +20,24 @@ import (
 // JobScheduler's event API. Negative durations and those beyond 292 years are refused. Errors say what is wrong and quote
 // the text; the caller adds where it was.
 func ParseDuration(text string) (time.Duration, error) {
-	d, err := parseDuration(strings.ToLower(text))
+	ns, err := parseDuration(strings.ToLower(text))
+	if err == nil && ns > math.MaxInt64 {
+		err = errDurationRange
+	}
 	if err != nil {
 		return 0, fmt.Errorf("%q is not a duration: %w", shorten(text), err)
 	}
-	return d, nil
+	return time.Duration(ns), nil
+}
+
+// ParseWait is [ParseDuration] for how long to wait, which the caller cuts anyway: of one beyond 292 years it returns the longest
+// duration.
+func ParseWait(text string) (time.Duration, error) {
+	ns, err := parseDuration(strings.ToLower(text))
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a duration: %w", shorten(text), err)
+	}
+	return time.Duration(min(ns, math.MaxInt64)), nil
 }
 
 // The reasons why a text is not a duration.
@@ -37,7 +50,8 @@ var (
 	errDurationDecimals = errors.New("only the last number may have decimals")
 )
 
-func parseDuration(s string) (time.Duration, error) {
+// parseDuration returns nanoseconds; the largest number stands for what is beyond it.
+func parseDuration(s string) (uint64, error) {
 	switch {
 	case strings.HasPrefix(s, "-"), strings.HasPrefix(s, "p-"), strings.HasPrefix(s, "pt-"):
 		return 0, errDurationNegative
@@ -53,7 +67,7 @@ func parseDuration(s string) (time.Duration, error) {
 }
 
 // parseISO reads what follows the "p".
-func parseISO(s string) (time.Duration, error) {
+func parseISO(s string) (uint64, error) {
 	date, clock, hasClock := strings.Cut(s, "t")
 	if s == "" || hasClock && clock == "" {
 		return 0, errDurationForm
@@ -72,10 +86,7 @@ func parseISO(s string) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	if days > math.MaxInt64-rest {
-		return 0, errDurationRange
-	}
-	return days + rest, nil
+	return plus(days, rest), nil
 }
 
 type unit struct {
@@ -93,8 +104,8 @@ var (
 )
 
 // sum adds numbers with units up. The larger units come first, each at most once.
-func sum(s string, units []unit) (time.Duration, error) {
-	var total time.Duration
+func sum(s string, units []unit) (uint64, error) {
+	var total uint64
 	next, decimals := 0, false
 	for s != "" {
 		var number, name string
@@ -113,42 +124,44 @@ func sum(s string, units []unit) (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		if total > math.MaxInt64-d {
-			return 0, errDurationRange
-		}
-		total, next, decimals = total+d, i+1, strings.Contains(number, ".")
+		total, next, decimals = plus(total, d), i+1, strings.Contains(number, ".")
 	}
 	return total, nil
 }
 
 // multiply returns the decimal number times length.
-func multiply(number string, length time.Duration) (time.Duration, error) {
+func multiply(number string, length time.Duration) (uint64, error) {
 	whole, fraction, point := strings.Cut(number, ".")
 	if whole == "" || point && fraction == "" || strings.Contains(fraction, ".") {
 		return 0, errDurationForm
 	}
-	n, err := strconv.ParseInt(whole, 10, 64)
-	if err != nil || n > math.MaxInt64/int64(length) {
-		return 0, errDurationRange
+	n, _ := strconv.ParseUint(whole, 10, 64) // the largest number if it is beyond it
+	beyond, ns := bits.Mul64(n, uint64(length))
+	if beyond > 0 {
+		ns = math.MaxUint64
 	}
-	d := time.Duration(n) * length
-	part := fractionOf(fraction, length)
-	if d > math.MaxInt64-part {
-		return 0, errDurationRange
+	return plus(ns, fractionOf(fraction, length)), nil
+}
+
+// plus returns a + b, or the largest number if that is beyond it.
+func plus(a, b uint64) uint64 {
+	total, beyond := bits.Add64(a, b, 0)
+	if beyond > 0 {
+		return math.MaxUint64
 	}
-	return d + part, nil
+	return total
 }
 
 // fractionOf returns length times 0.digits, cut to nanoseconds. Digits after the eighteenth are ignored: they are less
 // than a thousandth of a nanosecond even of weeks.
-func fractionOf(digits string, length time.Duration) time.Duration {
+func fractionOf(digits string, length time.Duration) uint64 {
 	var numerator, denominator uint64 = 0, 1
 	for _, c := range []byte(digits[:min(len(digits), 18)]) {
 		numerator, denominator = numerator*10+uint64(c-'0'), denominator*10
 	}
 	high, low := bits.Mul64(numerator, uint64(length))
 	quotient, _ := bits.Div64(high, low, denominator) // less than length, as numerator < denominator
-	return time.Duration(quotient)
+	return quotient
 }
 
 // FormatDuration writes a duration as [ParseDuration] reads it, exactly and short: "0s", "200ms", "1m30s", "7d",

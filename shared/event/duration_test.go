@@ -116,6 +116,24 @@ func TestParseDurationRefuses(t *testing.T) {
 	}
 }
 
+// How long to wait is cut anyway, so that no text of the form is too long. It must have the form all the same.
+func TestParseWait(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"9223372036.854775808", "99999999999999999999", "18446744073709551616ms", "106752d", "106751d24h", "P106752DT1H", "P106751DT99999999H"} {
+		if got, err := event.ParseWait(text); got != math.MaxInt64 || err != nil {
+			t.Errorf("ParseWait(%s) = %v, %v, want the longest", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "-1", "99999999999999999999x", "106752d5", "106752d1d", "P106752DT", "P106752DT1H1H", "P106752DT1Q", "99999999999999999999."} {
+		if got, err := event.ParseWait(text); err == nil {
+			t.Errorf("ParseWait(%s) = %v, want an error", text, got)
+		}
+	}
+	if got, err := event.ParseWait("1m"); got != time.Minute || err != nil {
+		t.Errorf("ParseWait(1m) = %v, %v", got, err)
+	}
+}
+
 func TestFormatDuration(t *testing.T) {
 	t.Parallel()
 	for want, d := range map[string]time.Duration{
