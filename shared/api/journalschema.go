@@ -99,6 +99,7 @@ func eventParams(k *kind, offered bool) params {
 		queryParam("until", "With a negative limit: the newest events up to this EventId, above 0", false, eventID("")),
 		queryParam("with", "cause: each event also with cause, the EventId that brought it about, and by, the name of the token of whom it was an "+
 			"act, where it has them; own fields of these names are left out", false, choice("", withCause)),
+		lastEventID("Of a stream or a batch: the EventId to go on from, whatever after says. A client that connects again sends it by itself"),
 	}
 	if offered {
 		all = append(all, queryParam("at", "The EventId as of which a snapshot is taken, from the oldest that is kept to the newest; "+

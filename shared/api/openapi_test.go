@@ -122,6 +122,10 @@ func TestOpenAPIOperations(t *testing.T) {
 					t.Errorf("%s: {%s} is not described", where, found[1])
 				}
 			}
+			goesOn := slices.ContainsFunc(op.Parameters, func(p parameter) bool { return p.Name == "Last-Event-ID" && p.In == "header" && !p.Required })
+			if streams := op.Responses["200"].Content["text/event-stream"] != nil; streams != goesOn {
+				t.Errorf("%s: streams: %t, Last-Event-ID is described: %t", where, streams, goesOn)
+			}
 			for _, status := range op.failures(method, path) {
 				if op.Responses[status].Content["application/problem+json"] == nil {
 					t.Errorf("%s: no problem for %s", where, status)

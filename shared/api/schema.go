@@ -192,6 +192,11 @@ func idempotencyKey() *param {
 	}
 }
 
+// lastEventID describes the header Last-Event-ID of operations that stream. It is any text, as nothing reads it where they do not.
+func lastEventID(doc string) *param {
+	return &param{Name: "Last-Event-ID", In: "header", Description: doc, Schema: text("")}
+}
+
 // jsonBody describes a body that must be there.
 func jsonBody(s *schema, example any) *requestBody {
 	return &requestBody{Required: true, Content: map[string]*media{typeJSON: {Schema: s, Example: example}}}

@@ -31,6 +31,7 @@ func describeLogs() *operation {
 			pathParam("id", "The task's id"),
 			queryParam("start", "Logged then or later", false, dateTime("")), queryParam("end", "Logged then or earlier", false, dateTime("")),
 			queryParam("follow", "", false, follow),
+			lastEventID("Of a log that is followed: the id of the last line, to go on from. A client that connects again sends it by itself"),
 		}, page...),
 		Responses: pageIn("logs", ref("LogLine")), failures: []int{404},
 	}
