@@ -109,7 +109,7 @@ var meanings = []struct {
 	{journal.ErrUnavailable, CodeUnavailable, unavailableText, ""},
 	{journal.ErrClosed, CodeUnavailable, unavailableText, ""},
 	{context.DeadlineExceeded, CodeUnavailable, unavailableText, ""},
-	{context.Canceled, CodeUnavailable, unavailableText, ""},
+	{context.Canceled, CodeUnavailable, "the request was ended before this was done: its client has closed the connection, or the server stops; try again", ""},
 	{journal.ErrUnknownOutcome, CodeUnavailable,
 		"whether this was done could not be established; try again with the same Idempotency-Key", ""},
 }

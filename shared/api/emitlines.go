@@ -3,6 +3,7 @@ package api
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -47,11 +48,14 @@ type emitLine struct {
 type emitLines struct {
 	*emission
 	lineStream
+	ctx context.Context // of appends
 }
 
 // lines appends the lines of the body.
 func (e *emission) lines(x *exchange) error {
-	l := &emitLines{emission: e, lineStream: lineStream{x: x}}
+	// What has come whole is appended, though the client may send no more: net/http takes that for its leaving, as it does that the
+	// reading of the body is ended here.
+	l := &emitLines{emission: e, lineStream: lineStream{x: x}, ctx: context.WithoutCancel(x.r.Context())}
 	return l.serve(l.run)
 }
 
@@ -244,14 +248,14 @@ func (l *emitLines) appendOnce(line *emitLine) {
 		return
 	}
 	defer leave()
-	line.receipt, line.err = l.journal.Emit(l.x.r.Context(), line.events, line.once)
+	line.receipt, line.err = l.journal.Emit(l.ctx, line.events, line.once)
 }
 
 // appendPlain appends lines without keys, each wholly or not at all. If the journal refuses them together, each is sent alone.
 func (l *emitLines) appendPlain(lines []*emitLine) {
 	for len(lines) > 0 {
 		n, events := together(lines)
-		receipt, err := l.journal.Emit(l.x.r.Context(), events, nil)
+		receipt, err := l.journal.Emit(l.ctx, events, nil)
 		if n > 1 && journal.Refused(err) {
 			l.appendPlain(lines[:n/2])
 			l.appendPlain(lines[n/2 : n])

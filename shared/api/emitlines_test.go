@@ -1,11 +1,13 @@
 package api_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -237,6 +239,54 @@ func TestEmitLinesBrokenOff(t *testing.T) {
 	server.Close() // waits for the handler
 	if len(b.journal.events) != 1 {
 		t.Errorf("%d events, want the acknowledged one", len(b.journal.events))
+	}
+}
+
+// leavingJournal is one whose first append begins when the request is known to be over.
+type leavingJournal struct {
+	*fakeJournal
+	left chan struct{}
+}
+
+func (j leavingJournal) Emit(ctx context.Context, events []event.Event, once *journal.Idempotency) (journal.Receipt, error) {
+	<-j.left
+	if err := ctx.Err(); err != nil {
+		return journal.Receipt{}, err
+	}
+	return j.fakeJournal.Emit(ctx, events, once)
+}
+
+// What a client has sent whole is appended, and answered, though it has closed its side of the connection.
+func TestEmitLinesOfAClientThatSendsNoMore(t *testing.T) {
+	t.Parallel()
+	for name, rest := range map[string]string{"after the body": "0\r\n\r\n", "amid a line": "9\r\n{\"TYPE\":\"\r\n", "amid a chunk": "ff\r\n{"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := leavingJournal{newFake(), make(chan struct{})}
+			a := api.New(api.Options{Tokens: tokens(), CanStream: true}, api.Emit(j))
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				defer context.AfterFunc(r.Context(), func() { close(j.left) })()
+				a.ServeHTTP(w, r)
+			}))
+			t.Cleanup(server.Close)
+			conn, err := net.Dial("tcp", server.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			lines := `{"TYPE":"A"}` + "\n" + `{"idempotencyKey":"k","events":[{"TYPE":"B"}]}` + "\n"
+			_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer %s\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n%s",
+				eventPath, secret(access.Producer), len(lines), lines, rest)
+			_ = conn.(*net.TCPConn).CloseWrite()
+			got, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, _ := io.ReadAll(got.Body) // which may end without an end, as that of the request has
+			if all := results(t, string(body)); len(all) != 2 || len(all[0].EventIDs) != 1 || len(all[1].EventIDs) != 1 || len(j.events) != 2 {
+				t.Errorf("%s", body)
+			}
+		})
 	}
 }
 
