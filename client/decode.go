@@ -62,6 +62,9 @@ func decodeSnapshot(body []byte) (Snapshot, error) {
 	return s, nil
 }
 
+// lastType is the member of an object that has the type of its last event.
+const lastType = "lastType"
+
 func decodeObject(raw []byte, o *Object) error {
 	overview, err := event.ParseEvent(raw)
 	if err != nil {
@@ -69,7 +72,7 @@ func decodeObject(raw []byte, o *Object) error {
 	}
 	o.Key, o.EventID = overview.Key, overview.ID
 	walked := Members(overview.Fields, func(name string, value []byte) {
-		if name == "lastType" {
+		if name == lastType {
 			err = json.Unmarshal(value, &o.LastType)
 			return
 		}

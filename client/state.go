@@ -52,7 +52,8 @@ func (s *State) Apply(e event.Event) error {
 	return nil
 }
 
-// merge returns the old members with the values of the new ones, followed by those that are only new.
+// merge returns the old members with the values of the new ones, followed by those that are only new. A field named as a member that
+// each object has itself is none of the object's.
 func merge(old, changed []byte) ([]byte, error) {
 	values := map[string][]byte{}
 	if err := Members(changed, func(name string, value []byte) { values[name] = value }); err != nil {
@@ -70,7 +71,7 @@ func merge(old, changed []byte) ([]byte, error) {
 		return nil, err
 	}
 	err = Members(changed, func(name string, value []byte) {
-		if _, left := values[name]; left {
+		if _, left := values[name]; left && name != lastType {
 			merged = appendMember(merged, name, value)
 		}
 	})

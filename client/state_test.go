@@ -17,7 +17,7 @@ func TestStateFoldsEventsAsTheServerDoes(t *testing.T) {
 		{Key: key("/gone"), EventID: 10, LastType: "Made"},
 	}})
 	for _, e := range []event.Event{
-		{ID: 11, Type: "Moved", Key: key("/b"), Fields: []byte(`"to":"here","n":2`)},
+		{ID: 11, Type: "Moved", Key: key("/b"), Fields: []byte(`"to":"here","lastTyp\u0065":"mine","n":2`)},
 		{ID: 12, Type: "PartRemoved", Key: key("/gone")},
 		{ID: 13, Type: "Made", Key: key("/a")},
 		{ID: 14, Type: "Ticked"},
