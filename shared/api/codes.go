@@ -65,6 +65,9 @@ var failures = map[Code]failure{
 	CodeUnavailable:  {503, time.Second, "The store cannot be reached or is busy; nothing acknowledged is lost."},
 }
 
+// Status returns the HTTP status of failures with this code.
+func (c Code) Status() int { return failures[c].status }
+
 // meanings are what clients are told of the errors of other packages. Where text is empty, it is the error's own.
 var meanings = []struct {
 	err  error

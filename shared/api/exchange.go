@@ -207,7 +207,9 @@ func (x *exchange) problem(p *Problem) {
 	}
 	h := x.Header()
 	for name, values := range p.headers() {
-		h[name] = values
+		if h[name] == nil {
+			h[name] = values
+		}
 	}
 	body, err := json.Marshal(p)
 	if err != nil {

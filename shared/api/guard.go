@@ -2,6 +2,14 @@ package api
 
 import "net/http"
 
+// Refuse responds with a problem, as the API does. It is for what a host serves beside the resources. A header that the problem would have,
+// such as WWW-Authenticate, stays as w has it.
+func (a *API) Refuse(w http.ResponseWriter, r *http.Request, code Code, detail string) {
+	x := a.begin(w, r)
+	defer x.end()
+	x.fail(problem(code, "%s", detail))
+}
+
 // Guard returns a handler that checks, as the API does, that the client has the right, and then calls next; others get a
 // 401 or a 403. It is for what a host serves beside the resources, such as deliveries of triggers.
 func (a *API) Guard(right Right, next http.Handler) http.Handler {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/act"
+	"github.com/millrace/millrace/shared/api"
 )
 
 // likes are the resources whose fields an act's form begins with, by the act's name.
@@ -25,7 +26,7 @@ func (d *Dashboard) permitted(token *access.Token, a *act.Act, values url.Values
 
 // forbidden is the refusal of what the request's role may not do.
 func (d *Dashboard) forbidden(r *http.Request) *refusal {
-	return &refusal{Status: http.StatusForbidden, Detail: fmt.Sprintf("The role %s may not do this.", tokenOf(r).Role)}
+	return refuse(api.CodeForbidden, fmt.Sprintf("The role %s may not do this.", tokenOf(r).Role))
 }
 
 // confirmation is what the page shows that asks before an act is done.
@@ -52,7 +53,7 @@ func (d *Dashboard) confirm(w http.ResponseWriter, r *http.Request) {
 	values := r.URL.Query()
 	a := act.Named(values.Get("do"))
 	if a == nil {
-		d.fail(w, r, &refusal{Status: http.StatusNotFound, Detail: "There is no such act."})
+		d.fail(w, r, refuse(api.CodeNotFound, "There is no such act."))
 		return
 	}
 	if !d.permitted(tokenOf(r), a, values) {
@@ -91,12 +92,12 @@ func given(value any) string {
 func (d *Dashboard) act(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxDefinitions)
 	if err := r.ParseForm(); err != nil {
-		d.fail(w, r, &refusal{Status: http.StatusBadRequest, Detail: "The form cannot be read."})
+		d.fail(w, r, refuse(api.CodeInvalid, "The form cannot be read."))
 		return
 	}
 	a := act.Named(r.PostForm.Get("do"))
 	if a == nil {
-		d.fail(w, r, &refusal{Status: http.StatusNotFound, Detail: "There is no such act."})
+		d.fail(w, r, refuse(api.CodeNotFound, "There is no such act."))
 		return
 	}
 	next, err := d.perform(r, a)
@@ -133,7 +134,7 @@ func (d *Dashboard) perform(r *http.Request, a *act.Act) (next string, err error
 	}
 	request, err := a.Request(r.PostForm)
 	if wrong, is := errors.AsType[*act.FieldError](err); is {
-		return "", &refusal{Status: http.StatusBadRequest, Detail: wrong.Error() + ". Go back to mend it."}
+		return "", refuse(api.CodeInvalid, wrong.Error()+". Go back to mend it.")
 	}
 	if err != nil {
 		return "", err

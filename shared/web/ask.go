@@ -10,19 +10,26 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/shared/act"
+	"github.com/millrace/millrace/shared/api"
 )
 
-// refusal is what the API has refused, in its words.
+// refusal is what the API has refused, in its words, or the dashboard.
 type refusal struct {
-	Status int    `json:"status"`
-	Detail string `json:"detail"`
+	Status int      `json:"status"`
+	Code   api.Code `json:"code"`
+	Detail string   `json:"detail"`
 	Errors []struct {
 		Location string `json:"location"`
 		Message  string `json:"message"`
 	} `json:"errors"`
 }
 
-// Error returns the API's explanation.
+// refuse returns a refusal of the dashboard's own.
+func refuse(code api.Code, detail string) *refusal {
+	return &refusal{Status: code.Status(), Code: code, Detail: detail}
+}
+
+// Error returns the explanation.
 func (r *refusal) Error() string { return r.Detail }
 
 // kept is a response that is kept in memory.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/act"
+	"github.com/millrace/millrace/shared/api"
 )
 
 // question is what the page shows that asks before an act on many is begun.
@@ -30,9 +31,9 @@ func (d *Dashboard) asked(values url.Values, token *access.Token) (*act.Many, er
 	m := act.ManyNamed(values.Get("do"))
 	switch {
 	case m == nil:
-		return nil, &refusal{Status: http.StatusNotFound, Detail: "There is no such act."}
+		return nil, refuse(api.CodeNotFound, "There is no such act.")
 	case !d.api.Permits(token.Role, http.MethodPost, m.Path):
-		return nil, &refusal{Status: http.StatusForbidden, Detail: fmt.Sprintf("The role %s may not do this.", token.Role)}
+		return nil, refuse(api.CodeForbidden, fmt.Sprintf("The role %s may not do this.", token.Role))
 	}
 	return m, nil
 }
@@ -73,7 +74,7 @@ func least(count json.Number, rate string) string {
 func (d *Dashboard) beginMany(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
-		d.fail(w, r, &refusal{Status: http.StatusBadRequest, Detail: "The form cannot be read."})
+		d.fail(w, r, refuse(api.CodeInvalid, "The form cannot be read."))
 		return
 	}
 	m, err := d.asked(r.PostForm, tokenOf(r))

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/chaingraph"
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
@@ -51,7 +51,7 @@ func readChain(r *reading) {
 		}
 	}
 	if r.err == nil && r.Data["declared"] == nil {
-		r.err = &refusal{Status: http.StatusNotFound, Detail: "No job chain of this path is declared."}
+		r.err = refuse(api.CodeNotFound, "No job chain of this path is declared.")
 	}
 	r.get("overview", journalAPI+"/jobChain"+(&url.URL{Path: chain}).EscapedPath()+r.past("JobChainOverview"))
 	r.Data["chain"], r.Data["at"] = chain, r.query("at")
@@ -98,6 +98,6 @@ func readOrder(r *reading) {
 	r.newest("events", journalAPI+"/order"+(&url.URL{Path: chain + "," + id}).EscapedPath(), url.Values{"return": {"OrderEvent"}, "with": {"cause"}}, 100)
 	r.Data["chain"], r.Data["id"] = chain, id
 	if r.err == nil && r.Data["order"] == nil && len(r.events("events")) == 0 && r.Data["since"] == nil {
-		r.err = &refusal{Status: http.StatusNotFound, Detail: "There is no order with this id, and the journal has no event of one."}
+		r.err = refuse(api.CodeNotFound, "There is no order with this id, and the journal has no event of one.")
 	}
 }

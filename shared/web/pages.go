@@ -189,7 +189,7 @@ func readTask(r *reading) {
 	job, _ := r.Data["job"].(map[string]any)
 	r.Data["events"] = r.timeline(r.r.PathValue("id"), job)
 	if r.err == nil && r.Data["why"] == nil {
-		r.err = &refusal{Status: http.StatusNotFound, Detail: "There is no task with this id."}
+		r.err = refuse(api.CodeNotFound, "There is no task with this id.")
 	}
 }
 

@@ -2,12 +2,13 @@ package web
 
 import (
 	"cmp"
-	"net/http"
 	"net/url"
 	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/millrace/millrace/shared/api"
 )
 
 // past is how a page shows what was: a moment is an EventId, and the address of the page has it as at.
@@ -61,7 +62,7 @@ var strides = []time.Duration{-time.Hour, -10 * time.Minute, -time.Minute, -time
 func (r *reading) then(p *page) {
 	was, can := pasts[p.view]
 	if !can {
-		r.err = &refusal{Status: http.StatusUnprocessableEntity, Detail: "This page shows only what is now: what it showed before is not in the journal."}
+		r.err = refuse(api.CodeImpossible, "This page shows only what is now: what it showed before is not in the journal.")
 		return
 	}
 	p.read, p.title = was.read, cmp.Or(was.title, p.title)

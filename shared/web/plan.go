@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/millrace/millrace/shared/act"
+	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/definition"
 )
 
@@ -16,7 +17,7 @@ const maxDefinitions = 3 << 20
 func (d *Dashboard) plan(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxDefinitions)
 	if err := r.ParseForm(); err != nil {
-		d.fail(w, r, &refusal{Status: http.StatusBadRequest, Detail: "The form cannot be read."})
+		d.fail(w, r, refuse(api.CodeInvalid, "The form cannot be read."))
 		return
 	}
 	request, err := act.Named("definitions.apply").Request(r.PostForm)

@@ -153,11 +153,15 @@ func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, p page) {
 	d.renderPage(w, r, http.StatusOK, f)
 }
 
-// fail serves a page that says what went wrong.
+// fail serves a page that says what went wrong. What is no browser and has no session gets a problem, as from the API.
 func (d *Dashboard) fail(w http.ResponseWriter, r *http.Request, err error) {
-	refused := &refusal{Status: http.StatusInternalServerError, Detail: "An unexpected failure; the log has more."}
+	refused := refuse(api.CodeInternal, "An unexpected failure; the log has more.")
 	if !errors.As(err, &refused) {
 		d.log.Error("a page failed", "path", r.URL.Path, "error", err)
+	}
+	if !isBrowser(r) && tokenOf(r) == nil {
+		d.api.Refuse(w, r, refused.Code, refused.Detail)
+		return
 	}
 	d.renderPage(w, r, refused.Status, frame{View: "failure", Title: http.StatusText(refused.Status), Data: refused})
 }

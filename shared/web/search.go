@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/millrace/millrace/shared/api"
 )
 
 // readFound reads the jobs of a type and a topic of which a field or a property is as the page's address says: name=value, or with another
@@ -73,8 +75,8 @@ func conditionOf(where string) (name string, member any, err error) {
 	}
 	name, value, is := strings.Cut(strings.TrimPrefix(where, operator), "=")
 	if !is || strings.TrimSpace(name) == "" {
-		return "", nil, &refusal{Status: http.StatusBadRequest, Detail: "Where: want NAME=VALUE of a field or a property, such as customer=ada; an operator may come first, as in " +
-			">=priority=5, or ~message=timed out for a part of a text; and && stands between conditions that are all to hold, as in queue=mail && customer=ada."}
+		return "", nil, refuse(api.CodeInvalid, "Where: want NAME=VALUE of a field or a property, such as customer=ada; an operator may come first, as in "+
+			">=priority=5, or ~message=timed out for a part of a text; and && stands between conditions that are all to hold, as in queue=mail && customer=ada.")
 	}
 	if operator != "~" && json.Valid([]byte(value)) {
 		return cmp.Or(operator, "=") + strings.TrimSpace(name), json.RawMessage(value), nil

@@ -81,6 +81,7 @@ func New(o Options) *Dashboard {
 	d.attempts = attempts{store: o.Store, now: d.now}
 	d.proxies = o.Proxies
 	d.masks = newMasks(o.Mask)
+	d.origins.SetDenyHandler(http.HandlerFunc(d.foreign))
 	for pattern, serve := range d.routes() {
 		d.mux.HandleFunc(pattern, serve)
 	}
@@ -116,6 +117,11 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	secure(w.Header(), r)
 	d.origins.Handler(d.mux).ServeHTTP(w, r)
+}
+
+// foreign refuses what a page of another site makes a browser send.
+func (d *Dashboard) foreign(w http.ResponseWriter, r *http.Request) {
+	d.fail(w, r, refuse(api.CodeForbidden, "This comes from another site, so nothing was done. Do it from the dashboard's own page."))
 }
 
 // has reports whether a request is the dashboard's own.

@@ -356,15 +356,40 @@ func TestActs(t *testing.T) {
 	}
 }
 
-// A form that another site makes a browser send does nothing.
+// A form that another site makes a browser send does nothing, whichever of the two headers tells where it is from.
 func TestFormsOfOtherSites(t *testing.T) {
 	s := start(t)
 	b := s.signedIn("admin-secret")
-	r := b.request(http.MethodPost, "/act", url.Values{"do": {"queue.suspend"}, "name": {"main"}}.Encode())
+	for _, c := range []struct{ header, value string }{
+		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "http://evil.example"}, {"Origin", "null"},
+	} {
+		for _, path := range []string{"/act", "/login", "/logout"} {
+			r := b.request(http.MethodPost, path, url.Values{"do": {"queue.suspend"}, "name": {"main"}, "token": {"admin-secret"}}.Encode())
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			r.Header.Set(c.header, c.value)
+			if got := b.do(r); got.StatusCode != http.StatusForbidden || !strings.Contains(got.body, "<h1>Forbidden</h1>") || len(got.Cookies()) > 0 {
+				t.Errorf("POST %s with %s: %s: %d, want 403 as a page\n%s", path, c.header, c.value, got.StatusCode, got.body)
+			}
+		}
+	}
+	r := b.request(http.MethodPost, "/login", url.Values{"token": {"admin-secret"}}.Encode())
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("Sec-Fetch-Site", "cross-site")
-	if got := b.do(r); got.StatusCode != http.StatusForbidden {
-		t.Errorf("a form from elsewhere: %d, want 403", got.StatusCode)
+	r.Header.Set("Origin", s.URL)
+	if got := b.do(r); got.StatusCode != http.StatusSeeOther {
+		t.Errorf("the dashboard's own form: %d, want 303", got.StatusCode)
+	}
+	if got := b.get("/queues"); strings.Contains(got.body, "suspended") {
+		t.Error("a form from elsewhere has suspended a queue")
+	}
+}
+
+// A page tells where its forms are from, or browsers would say null where a connection is not encrypted.
+func TestPagesTellWhereFormsAreFrom(t *testing.T) {
+	s := start(t)
+	for _, page := range []response{s.browser().get("/login"), s.signedIn("admin-secret").get("/")} {
+		if !strings.Contains(page.body, `<meta name="referrer" content="same-origin">`) {
+			t.Errorf("%s: no referrer policy that lets the browser send Origin", page.Request.URL)
+		}
 	}
 }
 

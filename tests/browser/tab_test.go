@@ -23,6 +23,7 @@ const patience = 30 * time.Second
 type tab struct {
 	t   *testing.T
 	s   *server
+	url string // of the server, as the browser knows it
 	ctx context.Context
 
 	mu       sync.Mutex
@@ -32,7 +33,17 @@ type tab struct {
 // open starts a browser, which ends with the test, and signs in. The test fails for whatever the browser complains of.
 func open(t *testing.T, s *server) *tab {
 	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(os.Getenv(browserVariable)), chromedp.WindowSize(1280, 900))
+	return openAt(t, s, s.URL())
+}
+
+// elsewhere is a name that the browser finds this machine by. Unlike localhost, a page there is of no secure context.
+const elsewhere = "millrace.test"
+
+// openAt is open with the server's URL as the browser is to know it.
+func openAt(t *testing.T, s *server, url string) *tab {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(os.Getenv(browserVariable)), chromedp.WindowSize(1280, 900),
+		chromedp.Flag("host-resolver-rules", "MAP "+elsewhere+" 127.0.0.1"))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium runs in its sandbox only for others
 	}
@@ -40,7 +51,7 @@ func open(t *testing.T, s *server) *tab {
 	t.Cleanup(release)
 	ctx, end := chromedp.NewContext(allocated)
 	t.Cleanup(end)
-	b := &tab{t: t, s: s, ctx: ctx}
+	b := &tab{t: t, s: s, url: url, ctx: ctx}
 	if err := chromedp.Listen(ctx, b.listen); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +134,7 @@ func (b *tab) text() string {
 // visit goes to a page of the server, and waits until it is loaded.
 func (b *tab) visit(path string) {
 	b.t.Helper()
-	b.do(chromedp.Navigate(b.s.URL()+path), chromedp.WaitReady("main"))
+	b.do(chromedp.Navigate(b.url+path), chromedp.WaitReady("main"))
 }
 
 // follow clicks the first link or button of the page's own part with that label, and waits for the page that comes next.
