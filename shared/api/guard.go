@@ -2,6 +2,12 @@ package api
 
 import "net/http"
 
+// Has reports whether the request's path is the API's, whatever its method: one that is guarded, or that has an operation.
+func (a *API) Has(r *http.Request) bool {
+	r = cleaned(r)
+	return Guarded(r.URL.Path) || a.allowed(r) != ""
+}
+
 // Refuse responds with a problem, as the API does. It is for what a host serves beside the resources. A header that the problem would have,
 // such as WWW-Authenticate, stays as w has it.
 func (a *API) Refuse(w http.ResponseWriter, r *http.Request, code Code, detail string) {

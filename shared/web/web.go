@@ -3,10 +3,12 @@ package web
 import (
 	"context"
 	"embed"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,16 +93,16 @@ func New(o Options) *Dashboard {
 // routes are all that the dashboard serves, by the mux's patterns.
 func (d *Dashboard) routes() map[string]http.HandlerFunc {
 	all := map[string]http.HandlerFunc{
-		"GET /login":        d.showSignIn,
-		"POST /login":       d.signIn,
-		"POST /logout":      d.signOut,
-		"GET /assets/":      http.FileServerFS(assets).ServeHTTP,
-		"GET /live":         d.guard(d.live),
-		"GET /act":          d.guard(d.confirm),
-		"POST /act":         d.guard(d.act),
-		"POST /definitions": d.guard(d.plan),
-		"GET /many":         d.guard(d.confirmMany),
-		"POST /many":        d.guard(d.beginMany),
+		"GET /login":         d.showSignIn,
+		"POST /login":        d.signIn,
+		"POST /logout":       d.signOut,
+		"GET /assets/{file}": d.asset,
+		"GET /live":          d.guard(d.live),
+		"GET /act":           d.guard(d.confirm),
+		"POST /act":          d.guard(d.act),
+		"POST /definitions":  d.guard(d.plan),
+		"GET /many":          d.guard(d.confirmMany),
+		"POST /many":         d.guard(d.beginMany),
 	}
 	for _, p := range pages {
 		all["GET "+p.path] = d.guard(func(w http.ResponseWriter, r *http.Request) { d.show(w, r, p) })
@@ -108,15 +110,54 @@ func (d *Dashboard) routes() map[string]http.HandlerFunc {
 	return all
 }
 
-// ServeHTTP serves a page, or passes the request to the API.
+// ServeHTTP serves a page, or passes the request to the API. A browser gets pages also of paths that neither has.
 func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	r = d.joined(r)
-	if api.Guarded(r.URL.Path) || !d.has(r) {
+	if api.Guarded(r.URL.Path) {
 		d.api.ServeHTTP(w, r)
 		return
 	}
-	secure(w.Header(), r)
-	d.origins.Handler(d.mux).ServeHTTP(w, r)
+	r = d.joined(r)
+	methods := d.methods(r)
+	if methods == nil && (!isBrowser(r) || d.api.Has(r)) {
+		d.api.ServeHTTP(w, r)
+		return
+	}
+	secure(w.Header())
+	switch {
+	case methods == nil:
+		d.unknown(w, r)
+	case slices.Contains(methods, r.Method):
+		d.origins.Handler(d.mux).ServeHTTP(w, r)
+	default:
+		d.elsewise(w, r, methods)
+	}
+}
+
+// unknown says that there is no such page.
+func (d *Dashboard) unknown(w http.ResponseWriter, r *http.Request) {
+	d.fail(w, r, refuse(api.CodeNotFound, "There is nothing at this path."))
+}
+
+// elsewise responds to a method that the path does not have: to OPTIONS with those it has, to others with a 405.
+func (d *Dashboard) elsewise(w http.ResponseWriter, r *http.Request, methods []string) {
+	allow := strings.Join(append(methods, http.MethodOptions), ", ")
+	w.Header().Set("Allow", allow)
+	if r.Method == http.MethodOptions {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	d.fail(w, r, refuse(api.CodeMethod, "The method "+r.Method+" is not offered here, but "+allow+"."))
+}
+
+// asset serves a file that pages load, which the browser may keep.
+func (d *Dashboard) asset(w http.ResponseWriter, r *http.Request) {
+	name := "assets/" + r.PathValue("file")
+	if file, err := fs.Stat(assets, name); err != nil || file.IsDir() {
+		d.unknown(w, r)
+		return
+	}
+	w.Header().Set("Cache-Control", "public, max-age=3600")
+	http.ServeFileFS(w, r, assets, name)
 }
 
 // foreign refuses what a page of another site makes a browser send.
@@ -124,11 +165,19 @@ func (d *Dashboard) foreign(w http.ResponseWriter, r *http.Request) {
 	d.fail(w, r, refuse(api.CodeForbidden, "This comes from another site, so nothing was done. Do it from the dashboard's own page."))
 }
 
-// has reports whether a request is the dashboard's own.
-func (d *Dashboard) has(r *http.Request) bool {
-	_, pattern := d.mux.Handler(r)
-	return pattern != ""
+// methods are those that a path of the dashboard's own has, nil for any other path.
+func (d *Dashboard) methods(r *http.Request) (all []string) {
+	probe := *r
+	for _, probe.Method = range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		if _, pattern := d.mux.Handler(&probe); pattern != "" {
+			all = append(all, probe.Method)
+		}
+	}
+	return all
 }
+
+// has reports whether a request's path is the dashboard's own.
+func (d *Dashboard) has(r *http.Request) bool { return d.methods(r) != nil }
 
 // guard returns a handler that serves whoever is signed in. A browser that is not is led to sign in; anything else gets a 401.
 func (d *Dashboard) guard(serve http.HandlerFunc) http.HandlerFunc {
@@ -141,9 +190,9 @@ func (d *Dashboard) guard(serve http.HandlerFunc) http.HandlerFunc {
 			ctx := context.WithValue(r.Context(), tokenKey{}, token)
 			serve(w, r.WithContext(api.As(ctx, token)))
 		case !isBrowser(r):
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, "sign in at /login", http.StatusUnauthorized)
-		case r.Method == http.MethodGet:
+			w.Header().Set("WWW-Authenticate", "Bearer") // a browser's script asks too, and for Basic the browser would ask the person
+			d.fail(w, r, refuse(api.CodeUnauthorized, "sign in at /login; the API takes tokens"))
+		case r.Method == http.MethodGet, r.Method == http.MethodHead:
 			redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()))
 		default:
 			redirect(w, r, "/login")
@@ -162,13 +211,10 @@ func tokenOf(r *http.Request) *access.Token {
 // isBrowser reports whether a person's browser asks: it names HTML among what it accepts.
 func isBrowser(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "text/html") }
 
-// secure sets the headers that every page has. Assets may be kept by the browser, pages not.
-func secure(h http.Header, r *http.Request) {
+// secure sets the headers that every page has.
+func secure(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-store")
-	if strings.HasPrefix(r.URL.Path, "/assets/") {
-		h.Set("Cache-Control", "public, max-age=3600")
-	}
 }

@@ -136,6 +136,12 @@ type response struct {
 func (b *browser) do(r *http.Request) response {
 	b.t.Helper()
 	r.Header.Set("Accept", "text/html,application/xhtml+xml")
+	return b.send(r)
+}
+
+// send is do with the headers as they are.
+func (b *browser) send(r *http.Request) response {
+	b.t.Helper()
 	got, err := b.c.Do(r)
 	if err != nil {
 		b.t.Fatal(err)
@@ -193,6 +199,9 @@ func TestNobodyReadsWithoutASession(t *testing.T) {
 		if program.StatusCode != http.StatusUnauthorized {
 			t.Errorf("GET %s by a program: %d, want 401", path, program.StatusCode)
 		}
+	}
+	if got := s.browser().do(s.browser().request(http.MethodHead, "/jobs?type=ALL", "")); got.Header.Get("Location") != "/login?next=%2Fjobs%3Ftype%3DALL" {
+		t.Errorf("HEAD by a browser: %d to %q", got.StatusCode, got.Header.Get("Location"))
 	}
 	if got := s.browser().get("/?token=admin-secret"); got.StatusCode != http.StatusSeeOther {
 		t.Errorf("a token in the address of a page: %d, want it to count for nothing", got.StatusCode)

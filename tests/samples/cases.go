@@ -179,7 +179,7 @@ func taskCases() map[string][]Case { //nolint:funlen // a table
 			{"act-without-session", 303, ``},
 			{"script", 200, `EventSource`},
 			{"picture", 200, `<svg`},
-			{"no-page", 404, `"code":"not_found"`},
+			{"no-page", 404, `<h1>Not Found</h1>`},
 			{"unknown-path", 404, `"code":"not_found"`},
 			{"objects", 200, `"key":"/offers/2"`},
 			{"description", 200, `"/api/v1/jobs:batch"`},
