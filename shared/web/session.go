@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace/shared/access"
@@ -100,8 +101,9 @@ func (s *sessions) end(w http.ResponseWriter, r *http.Request) error {
 
 // cookie returns the session's cookie. It is for encrypted connections only where this is one, or a proxy says that it was.
 func cookie(r *http.Request, value string, maxAge int) *http.Cookie {
+	asked, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",") // the browser's own connection comes first
 	return &http.Cookie{
 		Name: cookieName, Value: value, Path: "/", MaxAge: maxAge, HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",
+		Secure: r.TLS != nil || strings.EqualFold(strings.TrimSpace(asked), "https"),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 )
 
@@ -59,11 +60,15 @@ func (d *Dashboard) signOut(w http.ResponseWriter, r *http.Request) {
 	redirect(w, r, "/login")
 }
 
-// local returns a path of this server: next if it is one, else the first page.
+// local returns a path of this server: next if it is one, else the first page. That comes also after signing in on the way to where one signs
+// in or out.
 func local(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || !strings.HasPrefix(next, "/") ||
 		strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") {
+		return "/"
+	}
+	if at := path.Clean(u.Path); at == "/login" || at == "/logout" {
 		return "/"
 	}
 	return next

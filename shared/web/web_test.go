@@ -225,17 +225,20 @@ func TestTheCookieIsOfNoUseElsewhere(t *testing.T) {
 	if got := b.get("/api/v1/queues"); got.StatusCode != http.StatusUnauthorized {
 		t.Errorf("the API with a cookie: %d, want 401", got.StatusCode)
 	}
-	r := s.browser().request(http.MethodPost, "/login", url.Values{"token": {"admin-secret"}}.Encode())
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("X-Forwarded-Proto", "https")
-	if got := s.browser().do(r); !got.Cookies()[0].Secure {
-		t.Error("behind TLS the cookie is not Secure")
+	for proto, want := range map[string]bool{"https": true, "HTTPS": true, "https,http": true, "https, http": true, "http": false, "http,https": false} {
+		r := s.browser().request(http.MethodPost, "/login", url.Values{"token": {"admin-secret"}}.Encode())
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("X-Forwarded-Proto", proto)
+		if got := s.browser().do(r); got.Cookies()[0].Secure != want {
+			t.Errorf("behind a proxy that was asked by %s, Secure is %t", proto, !want)
+		}
 	}
 }
 
+// Signing in leads to a page of this server, and to none that would ask again.
 func TestAnOpenRedirectAtSignIn(t *testing.T) {
 	s := start(t)
-	for _, next := range []string{"//evil.example", "https://evil.example/", "/\\evil.example", "javascript:alert(1)", "\t//evil.example", ""} {
+	for _, next := range []string{"//evil.example", "https://evil.example/", "/\\evil.example", "javascript:alert(1)", "\t//evil.example", "", "/login", "/login?next=%2Fjobs", "/logout", "/x/../login"} {
 		got := s.browser().post("/login", url.Values{"token": {"viewer-secret"}, "next": {next}})
 		if got.Header.Get("Location") != "/" {
 			t.Errorf("next %q leads to %q", next, got.Header.Get("Location"))
