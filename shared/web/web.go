@@ -122,7 +122,7 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.api.ServeHTTP(w, r)
 		return
 	}
-	secure(w.Header())
+	api.PageHeaders(w.Header())
 	switch {
 	case methods == nil:
 		d.unknown(w, r)
@@ -210,11 +210,3 @@ func tokenOf(r *http.Request) *access.Token {
 
 // isBrowser reports whether a person's browser asks: it names HTML among what it accepts.
 func isBrowser(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "text/html") }
-
-// secure sets the headers that every page has.
-func secure(h http.Header) {
-	h.Set("Content-Security-Policy", "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cache-Control", "no-store")
-}

@@ -32,9 +32,9 @@ func TestForEverybody(t *testing.T) {
 	s := serve(t, demo)
 	f := fill(s, "some text")
 	b := open(t, s)
-	for _, path := range append(f.pages("some text"), "/login", "/task/none") {
+	for _, path := range append(f.pages("some text"), "/login", "/task/none", "/nosuch") {
 		b.visit(path)
-		if path == "/task/none" {
+		if path == "/task/none" || path == "/nosuch" {
 			b.complaints() // of its status
 		}
 		found[any](b, axe+"; true")
@@ -47,6 +47,17 @@ func TestForEverybody(t *testing.T) {
 				t.Errorf("%s, %s: the page is %v wide", path, look.name, wide)
 			}
 		}
+	}
+}
+
+// TestTheReferenceOnAPhone: the description of the API is no wider than the screen. It is too long for axe-core.
+func TestTheReferenceOnAPhone(t *testing.T) {
+	b := open(t, serve(t, demo))
+	b.visit("/docs")
+	b.shows("Problems")
+	b.look(400, 900, "light")
+	if wide := found[float64](b, "document.documentElement.scrollWidth"); wide > 400 {
+		t.Errorf("the page is %v wide", wide)
 	}
 }
 

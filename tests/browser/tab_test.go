@@ -73,6 +73,9 @@ func (b *tab) listen(event any) {
 			b.note("console: %s %s", e.Type, e.Args[0].Value)
 		}
 	case *cdplog.EventEntryAdded:
+		if strings.HasSuffix(e.Entry.URL, "/favicon.ico") { // which browsers look for where a page names no icon, as that of the API
+			return
+		}
 		if e.Entry.Level == cdplog.EntryLevelError || e.Entry.Level == cdplog.EntryLevelWarning {
 			b.note("log: %s %s", e.Entry.Text, e.Entry.URL)
 		}

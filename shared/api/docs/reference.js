@@ -8,6 +8,9 @@ const make = (tag, attributes = {}, ...children) => {
   return node;
 };
 
+// It may scroll, so keys can reach it.
+const sample = (text) => make("pre", { tabIndex: 0 }, text);
+
 const row = (name, ...rest) => make("tr", {}, make("td", {}, name), make("td", {}, ...rest));
 const table = (rows) => make("table", {}, make("tbody", {}, ...rows));
 
@@ -65,7 +68,7 @@ const operation = (path, verb, op) => {
   if (op.requestBody) {
     node.append(make("h4", {}, "Body"), make("div", {}, ...contents(op.requestBody.content)));
     for (const media of Object.values(op.requestBody.content)) {
-      if (media.example !== undefined) node.append(make("pre", {}, JSON.stringify(media.example, null, 2)));
+      if (media.example !== undefined) node.append(sample(JSON.stringify(media.example, null, 2)));
     }
   }
   const answers = Object.entries(op.responses || {});
@@ -75,7 +78,7 @@ const operation = (path, verb, op) => {
     for (const media of Object.values(response.content || {})) {
       if (media.example === undefined) continue;
       const text = typeof media.example === "string" ? media.example : JSON.stringify(media.example, null, 2);
-      node.append(make("pre", {}, text));
+      node.append(sample(text));
     }
   }
   return node;
