@@ -316,7 +316,7 @@ func TestPagesShowWhatIsThere(t *testing.T) {
 	s.call("admin-secret", http.MethodPost, "/api/v1/jobs", `{"topic":"a","properties":{"p":"<img src=x onerror=alert(1)>"}}`)
 	b := s.signedIn("viewer-secret")
 	for path, want := range map[string]string{
-		"/": "waiting", "/jobs": "/task/", "/queues": "<td>main</td>", "/handlers": ">WORKER/&lt;b&gt;greet<", "/schedules": "nightly",
+		"/": "None registered; jobs with", "/jobs": "/task/", "/queues": "<td>main</td>", "/handlers": ">WORKER/&lt;b&gt;greet<", "/schedules": "nightly",
 		"/orders": "/c,&lt;script&gt;7", "/orders/%2Fc/%3Cscript%3E7": "OrderPrompted", "/chains/%2Fc": "<td>prompt</td>",
 		"/handlers/demo/WORKER/%3Cb%3Egreet": "No event", "/sources": "No sources", "/streams": "No stream", "/instances": "No instance",
 		"/journal": "OrderAdded", "/definitions": "job_chains",

@@ -27,7 +27,7 @@ var looks = []struct {
 const contrast = `{runOnly: ["color-contrast"]}`
 
 // TestForEverybody: on no page axe-core finds what keeps people from using it, at a desk and on a phone, in light and in dark; and no page is
-// wider than the screen, so that a phone need not be moved to and fro.
+// wider than the screen, so that a phone need not be moved to and fro; nor need a table for the buttons of its rows.
 func TestForEverybody(t *testing.T) {
 	s := serve(t, demo)
 	f := fill(s, "some text")
@@ -45,6 +45,9 @@ func TestForEverybody(t *testing.T) {
 			}
 			if wide := found[float64](b, "document.documentElement.scrollWidth"); wide > float64(look.width) {
 				t.Errorf("%s, %s: the page is %v wide", path, look.name, wide)
+			}
+			if hidden := found[[]string](b, hiddenButtons); len(hidden) > 0 {
+				t.Errorf("%s, %s: beyond the edge are %q", path, look.name, hidden)
 			}
 		}
 	}
@@ -71,6 +74,9 @@ func (b *tab) look(width, height int64, scheme string) {
 		return err
 	}))
 }
+
+// hiddenButtons are those of tables that begin or end beyond an edge of the page.
+const hiddenButtons = `[...document.querySelectorAll("td .button")].filter(b => b.getBoundingClientRect().left < 0 || b.getBoundingClientRect().right > innerWidth).map(b => b.textContent)`
 
 // violations runs axe-core, and returns what is wrong: how bad, which rule, where.
 const violations = `axe.run(document, Object.assign({resultTypes: ["violations"]}, %s)).then(found => found.violations.flatMap(
