@@ -66,8 +66,8 @@ func segment(name string) string {
 	return url.PathEscape(name)
 }
 
-// AppendToStream appends 1 to 1,000 events to a stream, all or none, in their order. The first producer of a stream owns it;
-// others are refused with 423. key makes the append happen once within 24 hours, over any number of calls; without one the
+// AppendToStream appends 1 to 1,000 events of at most 40 different names to a stream, all or none, in their order. The first producer
+// of a stream owns it; others are refused with 423. key makes the append happen once within 24 hours, over any number of calls; without one the
 // request is sent once, and concurrent calls share requests, see [Options.Unshared].
 func (c *Client) AppendToStream(ctx context.Context, producer, stream, key string, events ...StreamEvent) ([]Appended, error) {
 	if key == "" {

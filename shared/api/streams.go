@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"unicode/utf8"
@@ -39,6 +40,7 @@ func describeAppend() *operation {
 func describeAppendBatch() *operation {
 	op := describeAppend()
 	op.ID, op.Summary = "appendBatchToStream", "Append events to a stream, all or none"
+	op.Description += fmt.Sprintf(" The events have at most %d different names together.", stream.MaxNames)
 	op.Body = jsonBody(listed(ref("StreamEvent"), stream.MaxBatch), []any{streamEventExample()})
 	op.Responses = answers(http.StatusCreated, typeJSON, listOf(ref("Appended")))
 	return byLines(op)
@@ -189,7 +191,7 @@ func streamProblem(err error) error {
 	case errors.Is(err, stream.ErrBeyond):
 		return problem(CodeImpossible, "the offset lies beyond the last sequence of this event name").at("body.offset")
 	case errors.Is(err, stream.ErrTooManyNames):
-		return problem(CodeTooLarge, "too many event names at once; send fewer at a time").at("body")
+		return problem(CodeTooLarge, "more than %d different event names; send them in several requests", stream.MaxNames).at("body")
 	}
 	return err
 }

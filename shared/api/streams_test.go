@@ -278,6 +278,15 @@ func TestStreamLimits(t *testing.T) {
 	wantProblem(t, post("s/events:batch", "[]"), 400, api.CodeInvalid, "body")
 	wantProblem(t, post("s/events:batch", "["+happened("n")+","+happened("")+"]"), 400, api.CodeInvalid, "body[1].event.name")
 	wantProblem(t, post("s/events:batch", "["+strings.Repeat(strings.Join(strings.Fields(happened("n")), "")+",", 1000)+happened("n")+"]"), 400, api.CodeInvalid, "body")
+	names := make([]string, stream.MaxNames+1)
+	for i := range names {
+		names[i] = happened(fmt.Sprint("n", i))
+	}
+	tooMany := post("s/events:batch", "["+strings.Join(names, ",")+"]")
+	wantProblem(t, tooMany, 413, api.CodeTooLarge, "body")
+	if !strings.Contains(tooMany.body, fmt.Sprint(stream.MaxNames)) {
+		t.Errorf("what is said of too many names does not say how many there may be: %s", tooMany.body)
+	}
 	wantProblem(t, b.as(t, access.Viewer, "GET", streams+"s", ""), 404, api.CodeNotFound)
 	into[appended](t, post("s/events", large(255<<10)), 201)
 	got := into[[]appended](t, post("s/events:batch", "["+happened("n")+","+happened("m")+"]"), 201)

@@ -35,9 +35,12 @@ type Receipt struct {
 // write, nothing is stored; an append that has begun is waited for.
 //
 // The error is ErrLocked for a foreign producer, journal.ErrIdempotencyMismatch for a key used with another content,
-// ErrTooManyNames or journal.ErrTooLarge for what no single write can hold; journal.ErrUnknownOutcome if it is not known
-// whether the events are there.
+// ErrTooManyNames for more than [MaxNames], journal.ErrTooLarge for what no single write can hold; journal.ErrUnknownOutcome if it is
+// not known whether the events are there.
 func (s *Streams) Append(ctx context.Context, a Append) (Receipt, error) {
+	if countNames(a.Events) > MaxNames {
+		return Receipt{}, ErrTooManyNames
+	}
 	adding := &addition{Append: a, actor: journal.Actor(ctx)}
 	if a.Once != nil {
 		adding.note = journal.NoteAt(onceKey(a.Once))
@@ -46,6 +49,15 @@ func (s *Streams) Append(ctx context.Context, a Append) (Receipt, error) {
 		return Receipt{}, err
 	}
 	return adding.receipt, adding.err
+}
+
+// countNames returns how many event names there are.
+func countNames(events []Event) int {
+	names := make(map[string]struct{}, min(len(events), MaxNames))
+	for i := range events {
+		names[events[i].Name] = struct{}{}
+	}
+	return len(names)
 }
 
 // addition is one append and its result.

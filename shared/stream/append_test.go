@@ -125,15 +125,45 @@ func TestABatchIsAllOrNothing(t *testing.T) {
 		if len(all) != stream.MaxBatch || all[999].ID != r.Events[999].ID || all[999].Sequence != 334 {
 			t.Errorf("across names: %d events, the last %d", len(all), all[len(all)-1].Sequence)
 		}
+		events = events[:stream.MaxNames+1]
 		for i := range events {
 			events[i].Name = fmt.Sprint(i)
 		}
 		_, err = b.Append(t.Context(), stream.Append{Stream: "other", Producer: owner, Events: events})
 		if !errors.Is(err, stream.ErrTooManyNames) {
-			t.Errorf("a thousand names at once: %v, want ErrTooManyNames", err)
+			t.Errorf("one name too many: %v, want ErrTooManyNames", err)
 		}
 		if _, err := b.Describe(t.Context(), "other", "", 1); !errors.Is(err, stream.ErrNoStream) {
 			t.Errorf("what was refused has left a stream: %v", err)
+		}
+	})
+}
+
+// TestMostNames: an append of as many names as there may be is stored whatever the sizes of its events; of one more, nothing is.
+func TestMostNames(t *testing.T) {
+	t.Parallel()
+	on(t, func(t *testing.T, b *bench) {
+		for name, sizes := range map[string][]int{
+			"no others": nil,
+			"no two in one item, and no more in a request": slices.Repeat([]int{195 << 10}, 5),
+			"more than half a run":                         slices.Repeat([]int{18 << 10}, 55),
+		} {
+			var events []stream.Event
+			for i := range stream.MaxNames {
+				events = append(events, named(fmt.Sprint(i), i))
+			}
+			for _, size := range sizes {
+				events = append(events, stream.Event{Name: "0", Version: 1, Body: []byte(`"payload":"` + strings.Repeat("x", size) + `"`)})
+			}
+			once := &journal.Idempotency{Scope: "s", Key: "k" + name}
+			ask := stream.Append{Stream: name, Producer: owner, Events: events, Once: once}
+			if _, err := b.Append(t.Context(), ask); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			all, err := b.Read(t.Context(), stream.Reading{Stream: name, Consumer: consumer, Limit: len(events) + 1})
+			if len(all) != len(events) || err != nil {
+				t.Errorf("%s: %d events are read, %v, want %d", name, len(all), err, len(events))
+			}
 		}
 	})
 }

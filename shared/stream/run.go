@@ -36,10 +36,13 @@ type run struct {
 }
 
 // Reading one event reads its run, so that runs are short; but a write holds a bounded number of items, whatever its size.
-// A run of several events has at most max(shortRun, bytes of the write / manyRuns) bytes.
+// A run of several events has at most max(shortRun, bytes of the write / manyRuns) bytes. Where that makes too many runs, since events
+// of several names or of about half a run's length fill them badly, they are longer, up to longRun: with it, [MaxNames] names fit
+// with any events of 1 MiB.
 const (
 	shortRun = 8 << 10
 	manyRuns = 30
+	longRun  = store.MaxValue - 1<<10
 )
 
 const runFormat = 1

@@ -26,7 +26,7 @@ var (
 	// ErrBeyond is returned by Move for an offset beyond the last sequence.
 	ErrBeyond = errors.New("stream: the offset lies beyond the last sequence")
 
-	// ErrTooManyNames is returned by Append where one batch has so many event names that no single write can hold it.
+	// ErrTooManyNames is returned by Append for more than [MaxNames] event names.
 	ErrTooManyNames = errors.New("stream: too many event names for one batch")
 )
 
@@ -45,6 +45,7 @@ func (e *OutOfOrderError) Error() string {
 const (
 	MaxName  = 255  // characters of a stream's or an event's name, as in the event server
 	MaxBatch = 1000 // events in one append
+	MaxNames = 40   // event names in one append: each takes two operations of a write, which has [store.MaxOps] on some stores
 )
 
 // Journal holds the methods of a [journal.Journal] that streams use.

@@ -49,6 +49,7 @@ type writing struct {
 	ops   []store.Op  // of the last attempt
 	rows  []row
 	next  head
+	run   int              // bytes of a run of several events, at most
 	names map[string]state // the names' new last sequences, and their versions before the write
 }
 
@@ -206,13 +207,18 @@ const (
 	mostBytes = 2600 << 10
 )
 
-// fits returns an error for a write beyond the bounds. Only a single append can be so large.
+// fits chooses how long the runs are: short, or as long as it takes for the operations to be few enough. It returns an error for a
+// write beyond the bounds; only a single append can be so large, and none that is a request of the API.
 func (w *writing) fits() error {
 	if w.bytes() > mostBytes {
 		return journal.ErrTooLarge
 	}
-	if len(w.changes(journal.Receipt{})) > mostOps {
-		return ErrTooManyNames
+	w.run = max(shortRun, w.bytes()/manyRuns)
+	for len(w.changes(journal.Receipt{})) > mostOps {
+		if w.run == longRun {
+			return journal.ErrTooLarge
+		}
+		w.run = min(2*w.run, longRun)
 	}
 	return nil
 }
@@ -293,7 +299,7 @@ func (w *writing) mentioned() []string {
 // runs puts the events of a name.
 func (w *writing) runs(r journal.Receipt, name string) {
 	var events []Stored
-	most, size := max(shortRun, w.bytes()/manyRuns), 0
+	size := 0
 	flush := func() {
 		if len(events) == 0 {
 			return
@@ -306,7 +312,7 @@ func (w *writing) runs(r journal.Receipt, name string) {
 		if row.Name != name {
 			continue
 		}
-		if size += runOverhead + len(row.Body); size > most {
+		if size += runOverhead + len(row.Body); size > w.run {
 			flush()
 			size = runOverhead + len(row.Body)
 		}
