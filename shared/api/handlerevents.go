@@ -22,7 +22,7 @@ type handlerReading struct {
 func describeHandlerEvent() *operation {
 	return &operation{
 		ID: "handlerEvent", Tags: []string{"Handlers"}, Summary: "An event of a handler",
-		Parameters: params{pathParam("canvas", "The canvas's name"), pathParam("id", "The event's")},
+		Parameters: params{canvasParam(), pathParam("id", "The event's")},
 		Responses:  answers(http.StatusOK, typeJSON, ref("HandlerEvent")), failures: []int{400, 404},
 	}
 }
@@ -138,7 +138,7 @@ func describeHandlers() *operation {
 	return &operation{
 		ID: "handlers", Tags: []string{"Handlers"}, Summary: "The handlers of a canvas",
 		Description: "Those that are defined, those that a rule holds, and those that are missing but have events.",
-		Parameters:  append(params{pathParam("canvas", "The canvas's name")}, pageParams()...),
+		Parameters:  append(params{canvasParam()}, pageParams()...),
 		Responses:   pageIn("handlers", ref("Handler")),
 	}
 }

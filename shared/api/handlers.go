@@ -193,8 +193,10 @@ func (s *submission) emit(x *exchange, body []byte, all ...newEvent) ([]addedVie
 	return views, nil
 }
 
+func canvasParam() *param { return nameParam("canvas", "The canvas's name") }
+
 func handlerParams() params {
-	return params{pathParam("canvas", "The canvas's name"), pathParam("space", "Such as WORKER or CRON"), pathParam("name", "The handler's")}
+	return params{canvasParam(), nameParam("space", "Such as WORKER or CRON"), nameParam("name", "The handler's")}
 }
 
 func newEventExample() any { return map[string]any{"value": map[string]any{"parcel": 17}} }

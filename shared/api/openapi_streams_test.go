@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/shared/event"
 )
 
 func TestOpenAPIOfStreams(t *testing.T) {
@@ -33,4 +35,16 @@ func TestOpenAPIOfStreams(t *testing.T) {
 			}
 		}
 	}
+	if version := below(doc.Components.Schemas["StreamEvent"], "properties", "event", "properties", "version"); version["maximum"] != float64(event.MaxID) {
+		t.Errorf("the version of an event is described as %v", version)
+	}
+}
+
+// below returns what objects have at members, one in the other.
+func below(value any, names ...string) map[string]any {
+	found, _ := value.(map[string]any)
+	for _, name := range names {
+		found, _ = found[name].(map[string]any)
+	}
+	return found
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/shared/access"
+	"github.com/millrace/millrace/shared/definition"
 )
 
 func TestOpenAPIOfTasks(t *testing.T) {
@@ -26,6 +27,15 @@ func TestOpenAPIOfTasks(t *testing.T) {
 	slices.Sort(want)
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(doc.Paths))); diff != "" {
 		t.Error(diff)
+	}
+	for path, item := range doc.Paths {
+		for method, op := range item {
+			for _, p := range op.Parameters {
+				if p.In == "path" && p.Name != "id" && p.Schema.MaxLength != definition.MaxName {
+					t.Errorf("%s %s: %s has up to %d characters, want %d", method, path, p.Name, p.Schema.MaxLength, definition.MaxName)
+				}
+			}
+		}
 	}
 }
 

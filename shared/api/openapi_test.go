@@ -50,6 +50,8 @@ type schema struct {
 	Items    *schema
 	Enum     []string
 	MaxItems int
+
+	MaxLength int
 }
 
 // patterns joins those of which one must match.

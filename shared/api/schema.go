@@ -172,6 +172,13 @@ func pathParam(name, doc string) *param {
 	return &param{Name: name, In: "path", Description: doc, Required: true, Schema: &schema{Type: "string", MinLength: 1}}
 }
 
+// nameParam describes a name in the path, see [exchange.named].
+func nameParam(name, doc string) *param {
+	p := pathParam(name, doc)
+	p.Schema.MaxLength = definition.MaxName
+	return p
+}
+
 // pageParams describes limit and cursor.
 func pageParams() params {
 	limit := between("", 1, maxPage)

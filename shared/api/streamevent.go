@@ -41,9 +41,6 @@ func (z *zones) parseStreamEvents(body []byte) ([]stream.Event, error) {
 
 func (z *zones) streamEvent(location string, value jsontext.Value) (stream.Event, error) {
 	e := stream.Event{Version: 1}
-	if len(value) > event.MaxSize {
-		return e, problem(CodeTooLarge, "is an event of %d bytes, at most %d are possible", len(value), event.MaxSize).at(location)
-	}
 	parts := map[string]jsontext.Value{}
 	keep := func(name string, check func(string, jsontext.Value) error) member {
 		return member{name: name, required: true, read: func(location string, value jsontext.Value) error {
@@ -60,7 +57,9 @@ func (z *zones) streamEvent(location string, value jsontext.Value) (stream.Event
 	if err != nil {
 		return e, err
 	}
-	e.Body, err = joined(parts)
+	if e.Body, err = joined(parts); err == nil && len(e.Body) > stream.MaxBody {
+		err = problem(CodeTooLarge, "system, trigger and payload have %d bytes together, at most %d are possible", len(e.Body), stream.MaxBody).at(location)
+	}
 	return e, err
 }
 
@@ -110,7 +109,6 @@ func refusedID() member {
 }
 
 func (z *zones) checkSystem(location string, value jsontext.Value) error {
-	var name string
 	return readObject(location, value,
 		checkedMember("id", func(location, text string) error {
 			if _, err := stream.ParseUUID(text); err != nil {
@@ -118,7 +116,7 @@ func (z *zones) checkSystem(location string, value jsontext.Value) error {
 			}
 			return nil
 		}),
-		required(textMember("name", stream.MaxName, &name)),
+		checkedMember("name", checkNotEmpty),
 		checkedMember("time", checkTime),
 		checkedMember("timezone", z.check),
 	)
@@ -157,7 +155,6 @@ func checkTime(location, text string) error {
 }
 
 func checkTrigger(location string, value jsontext.Value) error {
-	var name string
 	return readObject(location, value,
 		checkedMember("type", func(location, text string) error {
 			if text != "automatic" && text != "manual" {
@@ -165,12 +162,16 @@ func checkTrigger(location string, value jsontext.Value) error {
 			}
 			return nil
 		}),
-		required(textMember("name", maxTrigger, &name)),
+		checkedMember("name", checkNotEmpty),
 	)
 }
 
-// maxTrigger is how many characters the name of a trigger may have: it may be the path of a script.
-const maxTrigger = 4096
+func checkNotEmpty(location, text string) error {
+	if text == "" {
+		return invalid(location, "is empty, want at least one character")
+	}
+	return nil
+}
 
 func checkPayload(location string, value jsontext.Value) error {
 	if value.Kind() != '{' {
@@ -188,9 +189,4 @@ func checkedMember(name string, check func(location, text string) error) member 
 		}
 		return check(location, text)
 	}}
-}
-
-func required(m member) member {
-	m.required = true
-	return m
 }

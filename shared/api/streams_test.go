@@ -266,15 +266,20 @@ func TestStreamEventRules(t *testing.T) {
 func TestStreamLimits(t *testing.T) {
 	t.Parallel()
 	b := streaming(t)
-	large := func(n int) string {
-		return strings.Replace(happened("n"), `"a":[1, "<&>"]`, `"a":"`+strings.Repeat("x", n)+`"`, 1)
+	large := func(n int) string { // with a payload of n bytes
+		return strings.Replace(happened("n"), `"a":[1, "<&>"]`, `"a":"`+strings.Repeat("x", n-len(`{"a":""}`))+`"`, 1)
+	}
+	long := func(of string, n int, body string) string {
+		return strings.Replace(body, of, strings.Repeat("ü", n/2), 1)
 	}
 	post := func(path, body string) reply {
 		return b.as(t, access.Producer, "POST", streams+path, body, "X-Producer-ID", producer1)
 	}
-	wantProblem(t, post("s/events", large(256<<10)), 413, api.CodeTooLarge, "body")
+	wantProblem(t, post("s/events", large(256<<10+1)), 413, api.CodeTooLarge, "body.payload")
+	wantProblem(t, post("s/events", long("max", 256<<10, happened("n"))), 413, api.CodeTooLarge, "body.trigger.name")
+	wantProblem(t, post("s/events", long("codello alvine", 200<<10, large(256<<10))), 413, api.CodeTooLarge, "body")
 	wantProblem(t, post("s/events", large(1<<20)), 413, api.CodeTooLarge, "body")
-	wantProblem(t, post("s/events:batch", "["+happened("n")+","+large(256<<10)+"]"), 413, api.CodeTooLarge, "body[1]")
+	wantProblem(t, post("s/events:batch", "["+happened("n")+","+large(256<<10+1)+"]"), 413, api.CodeTooLarge, "body[1].payload")
 	wantProblem(t, post("s/events:batch", "[]"), 400, api.CodeInvalid, "body")
 	wantProblem(t, post("s/events:batch", "["+happened("n")+","+happened("")+"]"), 400, api.CodeInvalid, "body[1].event.name")
 	wantProblem(t, post("s/events:batch", "["+strings.Repeat(strings.Join(strings.Fields(happened("n")), "")+",", 1000)+happened("n")+"]"), 400, api.CodeInvalid, "body")
@@ -288,9 +293,14 @@ func TestStreamLimits(t *testing.T) {
 		t.Errorf("what is said of too many names does not say how many there may be: %s", tooMany.body)
 	}
 	wantProblem(t, b.as(t, access.Viewer, "GET", streams+"s", ""), 404, api.CodeNotFound)
-	into[appended](t, post("s/events", large(255<<10)), 201)
+	into[appended](t, post("s/events", large(256<<10)), 201)
+	into[appended](t, post("s/events", long("codello alvine", 60<<10, long("max", 55<<10, large(256<<10)))), 201)
+	into[[]appended](t, post("s/events:batch", "["+large(256<<10)+","+large(256<<10)+","+large(256<<10)+"]"), 201)
+	if all, _ := b.consume(t, "s", ""); len(all) != 5 {
+		t.Errorf("%d large events are read, want 5", len(all))
+	}
 	got := into[[]appended](t, post("s/events:batch", "["+happened("n")+","+happened("m")+"]"), 201)
-	if len(got) != 2 || got[0].Sequence != 2 || got[1].Sequence != 1 || got[1].EventID != got[0].EventID+1 {
+	if len(got) != 2 || got[0].Sequence != 6 || got[1].Sequence != 1 || got[1].EventID != got[0].EventID+1 {
 		t.Errorf("batch = %+v", got)
 	}
 }

@@ -1,6 +1,9 @@
 package api
 
-import "github.com/millrace/millrace/shared/stream"
+import (
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/stream"
+)
 
 // This file describes what the operations on streams take and return.
 
@@ -29,12 +32,12 @@ func streamEventMembers(itself *schema) members {
 		"trigger": object("Why it happened", members{
 			"type": choice("", "automatic", "manual"), "name": some("A script's path, or a user's name"),
 		}, false, "type", "name"),
-		"payload": {Type: "object", Additional: true},
+		"payload": object("Up to 256 KiB and 100 levels", nil, true),
 	}
 }
 
 func streamEventSchema() *schema {
-	version := whole("Of its structure", 1)
+	version := between("Of its structure", 1, int64(event.MaxID))
 	version.Default = 1
 	itself := object("", members{"name": textOf("A fact, in past tense", 1, stream.MaxName), "version": version}, false, "name")
 	return object("An event to append", streamEventMembers(itself), false, "event", "system", "trigger", "payload")

@@ -14,7 +14,7 @@ type Event struct {
 	Name    string // 1 to [MaxName] characters
 	Version int64  // at least 1
 	// Body holds the members of the event besides "event": system, trigger and payload, as JSON members without braces
-	// around them. It is immutable.
+	// around them, at most [MaxBody] bytes. It is immutable.
 	Body []byte
 }
 

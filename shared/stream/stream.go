@@ -43,9 +43,10 @@ func (e *OutOfOrderError) Error() string {
 
 // Limits of streams.
 const (
-	MaxName  = 255  // characters of a stream's or an event's name, as in the event server
-	MaxBatch = 1000 // events in one append
-	MaxNames = 40   // event names in one append: each takes two operations of a write, which has [store.MaxOps] on some stores
+	MaxName  = 255                    // characters of a stream's or an event's name, as in the event server
+	MaxBatch = 1000                   // events in one append
+	MaxBody  = store.MaxValue - 4<<10 // bytes of an event's body, which is in one item
+	MaxNames = 40                     // event names in one append: each takes two operations of a write, which has [store.MaxOps] on some stores
 )
 
 // Journal holds the methods of a [journal.Journal] that streams use.
