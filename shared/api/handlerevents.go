@@ -254,6 +254,6 @@ func handlerSchema() *schema {
 		"name": text(""), "space": text(""),
 		"state":          choice("block wins over pause", "run", "pause", "block"),
 		"counts":         object("Of its events, by status", counts, false, names...),
-		"oldest_wait_ms": whole("Milliseconds since the oldest waiting event was emitted; left out where none waits", 0),
+		"oldest_wait_ms": whole("Milliseconds since the oldest waiting event could have been started; left out where none could", 0),
 	}, false, "name", "space", "state", "counts")
 }

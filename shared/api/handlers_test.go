@@ -366,7 +366,7 @@ func TestHandlers(t *testing.T) {
 			}
 		}
 		rule("PUT", "later", "block")
-		wait := int64(2500)
+		wait := int64(1000) // of the one without delay_until
 		counts := func(change map[string]int) map[string]int {
 			all := map[string]int{"new": 0, "scheduled": 0, "locked": 0, "done": 0, "error": 0, "missing": 0}
 			for status, n := range change {

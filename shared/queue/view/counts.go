@@ -49,27 +49,51 @@ func (v *Tasks) countWaiting(ctx context.Context, prefix string, counts map[stri
 	return nil
 }
 
-// delayed returns how many tasks of each job wait for a time. The projection of work knows the times and not the jobs, that of tasks
-// the jobs and not the times: 16 bytes are kept for each task that waits, since there may be millions.
+// delayed returns how many tasks of each job wait for a time.
 func (v *Tasks) delayed(ctx context.Context, prefix string) (map[string]int64, error) {
-	now, until := v.o.Now().UnixMicro(), [][16]byte{}
-	_, err := v.o.Journal.Snapshot(ctx, projection.WorkName, func(key string, value []byte) {
-		if t, ok := projection.ReadTimed(key, value); ok && t.At > now {
-			until = append(until, bytesOf(t.TaskID))
-		}
-	})
 	counts := map[string]int64{}
-	if err != nil || len(until) == 0 {
+	waiting, err := v.timed(ctx, v.o.Now().UnixMicro())
+	if err != nil || len(waiting) == 0 {
 		return counts, err
 	}
-	compare := func(a, b [16]byte) int { return bytes.Compare(a[:], b[:]) }
-	slices.SortFunc(until, compare) // ids begin with the name of a source, or not
 	err = v.eachQueued(ctx, prefix, func(k event.Key) {
-		if _, waits := slices.BinarySearchFunc(until, bytesOf(k.TaskID), compare); waits {
+		if _, waits := waiting.find(k.TaskID); waits {
 			counts[k.Path]++
 		}
 	})
 	return counts, err
+}
+
+// timed is a queued task that was given a time from which it may start, in microseconds since 1970.
+type timed struct {
+	uuid [16]byte
+	at   int64
+}
+
+// timedTasks are in the order of their UUIDs.
+type timedTasks []timed
+
+// timed returns the tasks that were given a time later than after. The projection of work knows the times and not the jobs, that of
+// tasks the jobs and not the times: 24 bytes are kept for each task that has a time, since there may be millions.
+func (v *Tasks) timed(ctx context.Context, after int64) (timedTasks, error) {
+	var all timedTasks
+	_, err := v.o.Journal.Snapshot(ctx, projection.WorkName, func(key string, value []byte) {
+		if t, ok := projection.ReadTimed(key, value); ok && t.At > after {
+			all = append(all, timed{bytesOf(t.TaskID), t.At})
+		}
+	})
+	slices.SortFunc(all, func(a, b timed) int { return bytes.Compare(a.uuid[:], b.uuid[:]) }) // ids begin with the name of a source, or not
+	return all, err
+}
+
+// find returns the time of the task with that id, if it is one of all.
+func (all timedTasks) find(id string) (at int64, ok bool) {
+	uuid := bytesOf(id)
+	i, ok := slices.BinarySearchFunc(all, uuid[:], func(t timed, uuid []byte) int { return bytes.Compare(t.uuid[:], uuid) })
+	if ok {
+		at = all[i].at
+	}
+	return at, ok
 }
 
 // bytesOf returns the UUID that a task's id ends in.
@@ -105,14 +129,23 @@ func (v *Tasks) eachQueued(ctx context.Context, prefix string, each func(event.K
 	return err
 }
 
-// OldestWaiting returns, by job path, when the oldest queued task of each job was created, of jobs that have one and whose paths
-// begin with prefix. Its cost grows with the number of unfinished tasks.
+// OldestWaiting returns, by job path, since when the oldest queued task of each job could have been started: its creation, or the time
+// that it was given. It is of jobs whose paths begin with prefix and that have a task which does not wait for a time. Its cost grows with
+// the number of unfinished tasks.
 func (v *Tasks) OldestWaiting(ctx context.Context, prefix string) (map[string]time.Time, error) {
-	oldest := map[string]time.Time{}
-	err := v.eachQueued(ctx, prefix, func(k event.Key) {
-		created := time.UnixMicro(projection.CreatedAt(k.TaskID))
-		if before, known := oldest[k.Path]; !known || created.Before(before) {
-			oldest[k.Path] = created
+	oldest, now := map[string]time.Time{}, v.o.Now().UnixMicro()
+	timed, err := v.timed(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	err = v.eachQueued(ctx, prefix, func(k event.Key) {
+		at, _ := timed.find(k.TaskID)
+		if at > now {
+			return
+		}
+		since := time.UnixMicro(max(at, projection.CreatedAt(k.TaskID)))
+		if before, known := oldest[k.Path]; !known || since.Before(before) {
+			oldest[k.Path] = since
 		}
 	})
 	return oldest, err
