@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -55,7 +56,7 @@ type eventView struct {
 func viewEvent(t *task.Task, h handlerName, now int64, held bool) eventView {
 	v := eventView{
 		ID: t.ID, Status: t.StateAt(now, held).In(task.Event), Canvas: h.canvas, Space: h.space, Name: h.name,
-		Modifier: t.Modifier, Value: t.Payload, Retries: retriesOf(t), DelayUntil: stampOf(max(t.NotBefore, t.Created)),
+		Modifier: t.Modifier, Value: t.Payload, Retries: retriesOf(t), DelayUntil: stampOf(cmp.Or(t.NotBefore, t.Created)),
 		EnqueuedAt: stampOf(t.Created), DequeuedBy: t.Instance,
 	}
 	if t.Started > 0 {

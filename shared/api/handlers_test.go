@@ -121,8 +121,8 @@ func TestHandlerEventDelayed(t *testing.T) {
 			t.Errorf("when its time has come it is %s", got.Status)
 		}
 		past := w.emit(t, "mail", `{"value":1,"delay_until":"1999-01-01T00:00:00Z"}`).ID
-		if got := w.row(t, past); got.Status != "scheduled" {
-			t.Errorf("delayed until the past it is %s", got.Status)
+		if got := w.row(t, past); got.Status != "scheduled" || got.DelayUntil != "1999-01-01T00:00:00.000000Z" {
+			t.Errorf("delayed until the past: %+v", got)
 		}
 	})
 }

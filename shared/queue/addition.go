@@ -101,13 +101,7 @@ func (q *Queue) adding(set *definition.Set, n *New) (adding, error) {
 	} else if t.ID = n.Given; t.ID == "" {
 		t.ID = q.newID(set, n.Prefix, &t, layout.LineOf(t.Queue, job, declared))
 	}
-	later := n.NotBefore.UnixMicro() > created
-	if later {
-		t.State = task.Waiting
-	}
-	if later || n.Same != "" {
-		t.NotBefore = n.NotBefore.UnixMicro()
-	}
+	n.delay(&t)
 	if n.UniqueWindow > 0 {
 		t.UniqueUntil = created + n.UniqueWindow.Microseconds()
 	}
@@ -121,6 +115,19 @@ func (q *Queue) adding(set *definition.Set, n *New) (adding, error) {
 	}
 	a.value = layout.Encode(&a.task)
 	return a, n.checkTexts(len(a.value) - len(a.task.Payload))
+}
+
+// delay lets a new task wait for the time that was asked for. One that is past is kept only where it names the task, or where it is shown: of
+// an event.
+func (n *New) delay(t *task.Task) {
+	at := n.NotBefore.UnixMicro()
+	later := at > t.Created
+	if later {
+		t.State = task.Waiting
+	}
+	if later || n.Same != "" || n.Dialect == task.Event && !n.NotBefore.IsZero() {
+		t.NotBefore = at
+	}
 }
 
 // newID returns an id for a task that waits in a line.

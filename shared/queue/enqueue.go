@@ -115,9 +115,13 @@ func (q *Queue) announce(ctx context.Context, places []*layout.Place) {
 	q.notify(ctx, notices)
 }
 
-// added returns the event of a new task.
+// added returns the event of a new task. A time that was past already has kept it from nothing, so that it waits from its creation.
 func added(t *task.Task) event.Event {
-	return typed.TaskAdded{Queue: t.Queue, Priority: t.Priority, NotBefore: t.NotBefore}.Event(keyOf(t))
+	e := typed.TaskAdded{Queue: t.Queue, Priority: t.Priority}
+	if t.NotBefore > t.Created {
+		e.NotBefore = t.NotBefore
+	}
+	return e.Event(keyOf(t))
 }
 
 func keyOf(t *task.Task) event.Key { return event.Key{Path: t.Job, TaskID: string(t.ID)} }

@@ -30,7 +30,7 @@ type Task struct {
 	State    State `json:"st"`
 	Priority int64 `json:"pri,omitempty"` // higher starts earlier; default 0
 	Created  int64 `json:"at"`            // when it was created; a schedule's tick may be created before the time in its id
-	// NotBefore is the earliest start: the time asked for, or that of the next attempt.
+	// NotBefore is the earliest start: the time asked for, or that of the next attempt. It may be past.
 	NotBefore int64 `json:"nb,omitempty"`
 	Started   int64 `json:"sa,omitempty"` // start of the newest attempt
 	Finished  int64 `json:"fa,omitempty"` // when it reached a final state
