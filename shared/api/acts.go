@@ -53,7 +53,7 @@ func (k *bulking) onOrders(x *exchange) error {
 	act, filter := oneMember("act", &kind, orderActs), member{name: "filter", required: true, read: readOrderFilter(&f)}
 	act.required = true
 	given := map[string]bool{}
-	once, leave, err := x.objectOnce(&k.flight, act, filter, noting(given, textMember("node", maxBody, &a.Node)), noting(given, toVersion(&a.Version)),
+	once, leave, err := x.objectOnce(&k.flight, "", act, filter, noting(given, textMember("node", maxBody, &a.Node)), noting(given, toVersion(&a.Version)),
 		noting(given, variablesMember(&a.Variables)), yesMember("dry_run", &dry), portionMember("limit", maxLimit, &f.Limit), portionMember("per_second", maxPerSecond, &f.PerSecond))
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func (k *bulking) onJobs(x *exchange) error {
 	act, filter := oneMember("act", &kind, jobActs), member{name: "filter", required: true, read: f.read}
 	act.required = true
 	var portion order.Portion
-	once, leave, err := x.objectOnce(&k.flight, act, filter, yesMember("dry_run", &dry),
+	once, leave, err := x.objectOnce(&k.flight, "", act, filter, yesMember("dry_run", &dry),
 		portionMember("limit", maxLimit, &portion.Limit), portionMember("per_second", maxPerSecond, &portion.PerSecond))
 	if err != nil {
 		return err

@@ -82,8 +82,8 @@ func bare(handle func(*exchange) error) func(*exchange) error {
 	}
 }
 
-// objectOnce is object for a request that may carry an Idempotency-Key, which is taken until leave is called.
-func (x *exchange) objectOnce(f *flight, known ...member) (once *journal.Idempotency, leave func(), err error) {
+// objectOnce is object for a request that may carry an Idempotency-Key, which is taken until leave is called. See [exchange.idempotency].
+func (x *exchange) objectOnce(f *flight, resource string, known ...member) (once *journal.Idempotency, leave func(), err error) {
 	b := take()
 	defer b.give()
 	body, err := x.parsed(b)
@@ -93,7 +93,7 @@ func (x *exchange) objectOnce(f *flight, known ...member) (once *journal.Idempot
 	if err != nil {
 		return nil, nil, err
 	}
-	return f.once(x, b.bytes)
+	return f.once(x, b.bytes, resource)
 }
 
 // readPlain reads a body of any type into b, as it is. The error is a 415 if it is encoded, a 413 if it is too large.

@@ -57,7 +57,7 @@ func (e *emission) emit(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	once, leave, err := e.flight.once(x, b.bytes)
+	once, leave, err := e.flight.once(x, b.bytes, "")
 	if err != nil {
 		return err
 	}
@@ -112,8 +112,9 @@ func (b *buffer) ids(r journal.Receipt) {
 // maxKey is how many characters an Idempotency-Key may have.
 const maxKey = 255
 
-// idempotency returns the request's idempotency, nil if it has no key. Keys are visible ASCII; their scope is the token and the route.
-func (x *exchange) idempotency(body []byte) (*journal.Idempotency, error) {
+// idempotency returns the request's idempotency, nil if it has no key. Keys are visible ASCII; their scope is the token and the route, with
+// the resource that the path names, "" if it names none.
+func (x *exchange) idempotency(body []byte, resource string) (*journal.Idempotency, error) {
 	values := x.r.Header["Idempotency-Key"]
 	if len(values) == 0 {
 		return nil, nil
@@ -125,7 +126,11 @@ func (x *exchange) idempotency(body []byte) (*journal.Idempotency, error) {
 	if err := checkKey(inKeyHeader, key); err != nil {
 		return nil, err
 	}
-	return &journal.Idempotency{Scope: x.keyScope(), Key: key, Fingerprint: sha256.Sum256(body)}, nil
+	scope := x.keyScope()
+	if resource != "" {
+		scope += " " + resource
+	}
+	return &journal.Idempotency{Scope: scope, Key: key, Fingerprint: sha256.Sum256(body)}, nil
 }
 
 // keyScope returns what the request's keys are scoped to.

@@ -117,9 +117,9 @@ type submission struct {
 	flight      flight
 }
 
-// add enqueues tasks. A request that repeats an Idempotency-Key must have the same content.
-func (s *submission) add(x *exchange, content []byte, news ...queue.New) (queue.Enqueued, error) {
-	once, leave, err := s.flight.once(x, content)
+// add enqueues tasks. A request that repeats an Idempotency-Key of the resource must have the same content.
+func (s *submission) add(x *exchange, resource string, content []byte, news ...queue.New) (queue.Enqueued, error) {
+	once, leave, err := s.flight.once(x, content, resource)
 	if err != nil {
 		return queue.Enqueued{}, err
 	}

@@ -21,9 +21,9 @@ type flight struct {
 
 type flightKey struct{ scope, key string }
 
-// once returns the request's idempotency, with its key taken until leave is called; nil if it has no key.
-func (f *flight) once(x *exchange, content []byte) (once *journal.Idempotency, leave func(), err error) {
-	if once, err = x.idempotency(content); err != nil {
+// once returns the request's idempotency, with its key taken until leave is called; nil if it has no key. See [exchange.idempotency].
+func (f *flight) once(x *exchange, content []byte, resource string) (once *journal.Idempotency, leave func(), err error) {
+	if once, err = x.idempotency(content, resource); err != nil {
 		return nil, nil, err
 	}
 	leave, err = f.enter(once)

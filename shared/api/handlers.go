@@ -2,7 +2,6 @@ package api
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -178,7 +177,7 @@ func (s *submission) emit(x *exchange, body []byte, all ...newEvent) ([]addedVie
 			Modifier: e.modifier, Missing: !known,
 		}
 	}
-	answer, err := s.add(x, slices.Concat([]byte(h.path()), []byte{0}, body), news...)
+	answer, err := s.add(x, h.path(), body, news...)
 	if err != nil {
 		return nil, err
 	}

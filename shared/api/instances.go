@@ -151,7 +151,7 @@ func (r *remote) register(x *exchange) error {
 		return err
 	}
 	n.Capacity = int(capacity)
-	once, leave, err := r.flight.once(x, b.bytes)
+	once, leave, err := r.flight.once(x, b.bytes, "")
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (j *jobs) add(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	answer, err := j.submission.add(x, b.bytes, n)
+	answer, err := j.submission.add(x, "", b.bytes, n)
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func leaseParams() params { return params{pathParam("token", "The lease's, from 
 // claim is a long poll: it responds as soon as there is a task, or when the time to wait is over.
 func (r *remote) claim(x *exchange) error {
 	most, wait := int64(1), time.Duration(0)
-	once, leave, err := x.objectOnce(&r.flight, integerMember("max", 1, maxClaims, &most), waitMember(&wait))
+	once, leave, err := x.objectOnce(&r.flight, "", integerMember("max", 1, maxClaims, &most), waitMember(&wait))
 	if err != nil {
 		return err
 	}

@@ -121,16 +121,13 @@ func (o *ordering) add(x *exchange) error {
 	r := order.Request{Chain: x.chain()}
 	id := textMember("id", order.MaxID, &r.ID)
 	id.required = true
-	once, leave, err := x.objectOnce(&o.flight, id, variablesMember(&r.Variables), textMember("node", maxBody, &r.Node),
+	once, leave, err := x.objectOnce(&o.flight, r.Chain, id, variablesMember(&r.Variables), textMember("node", maxBody, &r.Node),
 		textMember("end_node", maxBody, &r.EndNode), integerMember("priority", -1<<31, 1<<31-1, &r.Priority),
 		timeMember("run_at", &r.RunAt), yesMember("replace", &r.Replace))
 	if err != nil {
 		return err
 	}
 	defer leave()
-	if once != nil { // the route is the same for all chains
-		once.Scope += " " + r.Chain
-	}
 	added, err := o.orders.Add(x.r.Context(), once, r)
 	if errors.Is(err, order.ErrInvalid) { // the id: the variables have been checked with the body
 		return invalid("body.id", "%s", strings.TrimPrefix(err.Error(), order.ErrInvalid.Error()+": id: "))

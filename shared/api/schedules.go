@@ -247,7 +247,7 @@ func (c *scheduling) hold(x *exchange, on bool) error {
 
 func (c *scheduling) trigger(x *exchange) error {
 	name := x.r.PathValue("name")
-	once, leave, err := c.flight.once(x, []byte(name))
+	once, leave, err := c.flight.once(x, []byte(name), name)
 	if err != nil {
 		return err
 	}
@@ -264,15 +264,12 @@ func (c *scheduling) backfill(x *exchange) error {
 	var from, to time.Time
 	first, last := timeMember("from", &from), timeMember("to", &to)
 	first.required, last.required = true, true
-	once, leave, err := x.objectOnce(&c.flight, first, last)
+	name := x.r.PathValue("name")
+	once, leave, err := x.objectOnce(&c.flight, name, first, last)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	name := x.r.PathValue("name")
-	if once != nil { // the route is the same for all schedules
-		once.Scope += " " + name
-	}
 	made, err := c.schedules.Backfill(x.r.Context(), once, name, from, to)
 	if err != nil {
 		return err

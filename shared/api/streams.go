@@ -116,13 +116,12 @@ func (p *appending) append(x *exchange, parse func([]byte) ([]stream.Event, erro
 	return x.appended(ask.Stream, receipt), nil
 }
 
-// onceInStream returns the request's idempotency: its scope names the stream too, its fingerprint covers the producer too.
+// onceInStream returns the request's idempotency: its fingerprint covers the producer too.
 func (x *exchange) onceInStream(ask stream.Append, body []byte) (*journal.Idempotency, error) {
-	once, err := x.idempotency(body)
+	once, err := x.idempotency(body, ask.Stream)
 	if once == nil || err != nil {
 		return nil, err
 	}
-	once.Scope += " " + ask.Stream
 	once.Fingerprint = sha256.Sum256(append(ask.Producer[:], body...))
 	return once, nil
 }

@@ -46,7 +46,7 @@ func (s *submission) sync(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	answer, err := s.add(x, content, n)
+	answer, err := s.add(x, "", content, n)
 	if err != nil {
 		return err
 	}

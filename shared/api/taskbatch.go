@@ -81,7 +81,7 @@ func (s *submission) addMany(
 	if err != nil {
 		return queue.Enqueued{}, err
 	}
-	return s.add(x, b.bytes, all...)
+	return s.add(x, "", b.bytes, all...)
 }
 
 func describeSyncBatch() *operation {

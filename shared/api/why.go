@@ -71,7 +71,7 @@ func (t *taskReading) retry(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	once, err := x.idempotency([]byte(id))
+	once, err := x.idempotency([]byte(id), string(id))
 	if err != nil {
 		return err
 	}

@@ -85,3 +85,24 @@ func TestRetryOnce(t *testing.T) {
 		wantProblem(t, w.as(t, access.Operator, "POST", jobsPath+"/"+id+"/retry", "", "Idempotency-Key", "other"), 404, api.CodeNotFound)
 	}
 }
+
+// The same key for the retry of another task is another request.
+func TestRetryOnceOfEachTask(t *testing.T) {
+	t.Parallel()
+	w := working(t)
+	var ids []string
+	for _, collection := range []string{"orders", "c"} {
+		ids = append(ids, w.sync(t, collection))
+		w.finish(t, w.claim(t)[0], queue.Failed)
+	}
+	seen := map[string]bool{}
+	for range 2 {
+		for _, id := range ids {
+			again := into[map[string]any](t, w.as(t, access.Operator, "POST", "/api/v1/jobs/"+id+"/retry", "", "Idempotency-Key", "k"), 201)
+			seen[again["id"].(string)] = true
+		}
+	}
+	if len(seen) != len(ids) {
+		t.Errorf("two retries of each of %d tasks have made %d, want one for each", len(ids), len(seen))
+	}
+}
