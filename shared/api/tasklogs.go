@@ -2,9 +2,11 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
+	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/queue/tasklog"
 	"github.com/millrace/millrace/shared/task"
 )
@@ -47,7 +49,8 @@ type logReading struct {
 	ask    tasklog.Query
 	limit  int // lines; 0: all
 	query  query
-	lines  int // rendered so far
+	seen   bool // where to go on is from the header Last-Event-ID
+	lines  int  // rendered so far
 	held   *buffer
 }
 
@@ -103,6 +106,9 @@ func (r *logReading) next(ctx context.Context) (tasklog.Page, error) {
 		r.ask.Limit = min(logPage, r.limit-r.lines)
 	}
 	page, err := r.engine.Logs(ctx, r.id, r.ask)
+	if r.seen && errors.Is(err, queue.ErrInvalid) {
+		return page, invalid("header.Last-Event-ID", "is the id of no line of a log")
+	}
 	if err != nil {
 		return page, ofCursor(err)
 	}
@@ -178,7 +184,7 @@ func (r *logReading) follow() error {
 		return x.head(typeSSE)
 	}
 	if seen := first(x.r.Header, "Last-Event-Id"); seen != "" {
-		r.ask.After = seen
+		r.ask.After, r.seen = seen, true
 	}
 	x.waiting(+1)
 	defer x.waiting(-1)

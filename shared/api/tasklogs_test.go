@@ -186,7 +186,7 @@ func TestFollowLogs(t *testing.T) {
 		if strings.Contains(resumed.body, "later 0") || !strings.Contains(resumed.body, "later 1") {
 			t.Errorf("after %s: %s", last, resumed.body)
 		}
-		wantProblem(t, w.as(t, access.Viewer, "GET", "/tasks/"+id+"/logs?follow=true", "", "Accept", eventStream, "Last-Event-ID", "x"), 400, api.CodeInvalid)
+		wantProblem(t, w.as(t, access.Viewer, "GET", "/tasks/"+id+"/logs?follow=true", "", "Accept", eventStream, "Last-Event-ID", "x"), 400, api.CodeInvalid, "header.Last-Event-ID")
 		if head := w.as(t, access.Viewer, http.MethodHead, "/tasks/"+id+"/logs?follow=true", "", "Accept", eventStream); head.StatusCode != 200 {
 			t.Errorf("HEAD = %d", head.StatusCode)
 		}
