@@ -162,6 +162,9 @@ func (h *handlerReading) handlers(x *exchange) error {
 	if err != nil {
 		return err
 	}
+	if of, ok := handlerOf(cursor); cursor != "" && (!ok || of.canvas != canvas) {
+		return badCursor()
+	}
 	all, err := h.look(x.r.Context(), canvas)
 	if err != nil {
 		return err

@@ -386,6 +386,10 @@ func TestHandlers(t *testing.T) {
 		if diff := cmp.Diff(want, w.handlers(t)); diff != "" {
 			t.Error(diff)
 		}
+		for _, cursor := range []string{"x", "/canvases/other/WORKER/mail"} {
+			got := w.as(t, access.Viewer, "GET", shop+"/handlers?cursor="+url.QueryEscape(cursor), "")
+			wantProblem(t, got, 400, api.CodeInvalid, "query.cursor")
+		}
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -236,6 +237,9 @@ func (r *remote) list(x *exchange) error {
 	query, limit, cursor, err := x.paging()
 	if err != nil {
 		return err
+	}
+	if _, err := strconv.ParseUint(cursor, 16, 64); cursor != "" && (err != nil || len(cursor) != 16) {
+		return badCursor()
 	}
 	all, err := r.membership.List(x.r.Context())
 	if err != nil {

@@ -354,6 +354,7 @@ func TestWorkersSeeTheirOwn(t *testing.T) {
 	for _, call := range [][3]string{{"PUT", w, `{}`}, {"DELETE", w, ""}, {"POST", w + "/claims", `{}`}} {
 		wantProblem(t, ask(call[0], call[1], call[2]), 404, api.CodeNotFound)
 	}
+	wantProblem(t, ask("GET", "/api/v1/instances?cursor=x", ""), 400, api.CodeInvalid, "query.cursor")
 	if got := ask("GET", "/api/v1/instances", ""); got.body != `{"instances":[]}` {
 		t.Errorf("instances of another = %s", got.body)
 	}
