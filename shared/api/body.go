@@ -135,6 +135,12 @@ func (x *exchange) readAll(b *buffer) (err error) {
 	return nil
 }
 
+// tooLong reports whether a request tells of a body that is too large, be it one that its operation does not read. A body of lines has no
+// limit.
+func tooLong(r *http.Request) bool {
+	return r.ContentLength > maxBody && r.Method != http.MethodGet && !ofLines(r.Header)
+}
+
 func tooLarge() error { return problem(CodeTooLarge, "more than %d bytes", maxBody).at("body") }
 
 // cutOff returns a 400 without the reason, which tells about the connection.

@@ -117,8 +117,12 @@ func rendered(part any) []byte {
 func (r *route) operation() *operation {
 	op := r.describe()
 	statuses := append([]int{http.StatusInternalServerError}, op.failures...)
-	if method, _ := r.parts(); method == http.MethodPost || method == http.MethodPut { // of all these the body is read
-		statuses = append(statuses, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	method, _ := r.parts()
+	if method == http.MethodPost || method == http.MethodPut { // of all these the body is read
+		statuses = append(statuses, http.StatusBadRequest, http.StatusUnsupportedMediaType)
+	}
+	if method != http.MethodGet { // see [tooLong]
+		statuses = append(statuses, http.StatusRequestEntityTooLarge)
 	}
 	for _, p := range op.Parameters {
 		if p.In != "path" {
@@ -126,6 +130,7 @@ func (r *route) operation() *operation {
 		}
 		if p.Name == "Idempotency-Key" {
 			statuses = append(statuses, http.StatusConflict, http.StatusUnprocessableEntity)
+			op.Responses.mayReplay()
 		}
 	}
 	op.Security = []map[string][]string{}
@@ -140,6 +145,13 @@ func (r *route) operation() *operation {
 		op.Responses[strconv.Itoa(status)] = failed(status)
 	}
 	return op
+}
+
+// mayReplay adds the header of responses that are earlier ones to those there are, which are of success.
+func (all responses) mayReplay() {
+	for _, r := range all {
+		r.Headers["Idempotent-Replayed"] = &param{Schema: constant("true"), Description: "The request was made before: this is what came of it then"}
+	}
 }
 
 // failed describes the response of a failure's status: a problem, and its headers.

@@ -128,6 +128,12 @@ func TestOpenAPIOperations(t *testing.T) {
 			if streams := op.Responses["200"].Content["text/event-stream"] != nil; streams != goesOn {
 				t.Errorf("%s: streams: %t, Last-Event-ID is described: %t", where, streams, goesOn)
 			}
+			keyed := slices.ContainsFunc(op.Parameters, func(p parameter) bool { return p.Name == "Idempotency-Key" })
+			for status, r := range op.Responses {
+				if replays := r.Headers["Idempotent-Replayed"] != nil; replays != (keyed && strings.HasPrefix(status, "2")) {
+					t.Errorf("%s: %s: Idempotent-Replayed is described: %v", where, status, replays)
+				}
+			}
 			for _, status := range op.failures(method, path) {
 				if op.Responses[status].Content["application/problem+json"] == nil {
 					t.Errorf("%s: no problem for %s", where, status)

@@ -76,6 +76,9 @@ func (a *API) mount(r route) {
 func (x *exchange) serve(req *http.Request, r *route) {
 	x.r, x.route, x.right = req, r.pattern, r.right
 	err := x.demand(r.right)
+	if err == nil && tooLong(req) {
+		err = tooLarge()
+	}
 	if err == nil {
 		x.act()
 		err = r.handle(x)

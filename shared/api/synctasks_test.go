@@ -387,3 +387,32 @@ func TestTicksOfACollectionAreListedFromTheirTimeOn(t *testing.T) {
 		}
 	})
 }
+
+// A bound finer than a microsecond is neither cut nor rounded: what was created before the start is not in the list.
+func TestSyncTaskBoundsAreExact(t *testing.T) {
+	t.Parallel()
+	w := working(t)
+	created := strings.TrimSuffix(*w.task(t, w.sync(t, "orders")).CreatedAt, "Z")
+	for bounds, want := range map[string]int{
+		"&start=" + created + "Z&end=" + created + "Z":      1,
+		"&start=" + created + "1Z&end=2100-01-01T00:00:00Z": 0,
+		"&start=2000-01-01T00:00:00Z&end=" + created + "1Z": 1,
+	} {
+		got := w.as(t, access.Viewer, "GET", "/tasks?source=shop"+bounds, "")
+		if n := len(into[map[string][]any](t, got, 200)["tasks"]); n != want {
+			t.Errorf("%s: %d tasks, want %d", bounds, n, want)
+		}
+	}
+}
+
+// A body that is too large is refused where none is taken, too, and nothing is done.
+func TestNoOperationTakesALargeBody(t *testing.T) {
+	t.Parallel()
+	w := working(t)
+	large := strings.Repeat(" ", 1<<20+1)
+	wantProblem(t, w.as(t, access.Producer, "POST", "/tasks?source=shop&collection=orders", large), 413, api.CodeTooLarge, "body")
+	wantProblem(t, w.as(t, "", "POST", "/tasks?source=shop&collection=orders", large), 401, api.CodeUnauthorized)
+	if leases := w.claim(t); len(leases) > 0 {
+		t.Error("what was refused was added")
+	}
+}

@@ -99,8 +99,8 @@ func (v *Tasks) List(ctx context.Context, l Listing) (Page, error) {
 
 // wants reports whether the list has a task.
 func (l *Listing) wants(t *task.Task) bool {
-	at := t.ID.Time()
-	return t.ListedUnder() == l.Group && (l.From.IsZero() || at >= l.From.UnixMicro()) && (l.To.IsZero() || at <= l.To.UnixMicro()) &&
+	at := time.UnixMicro(t.ID.Time())
+	return t.ListedUnder() == l.Group && (l.From.IsZero() || !at.Before(l.From)) && (l.To.IsZero() || !at.After(l.To)) &&
 		(l.Match == nil || l.Match(t))
 }
 
