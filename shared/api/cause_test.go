@@ -18,6 +18,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/membership"
+	"github.com/millrace/millrace/shared/order"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/schedule"
@@ -52,13 +53,17 @@ func newWhole(t *testing.T, s store.Store, keep journal.Retention) *whole {
 	t.Cleanup(func() { _ = w.journal.Close() })
 	catalog := definition.OpenCatalog(definition.CatalogOptions{Store: s, Journal: w.journal, Now: now})
 	there := membership.Open(membership.Options{Store: s, Now: now})
-	w.queue = queue.Open(queue.Options{Store: s, Journal: w.journal, Definitions: catalog, Now: now, Heard: there.Heard, History: 10 * time.Minute})
-	w.schedules = schedule.Open(schedule.Options{Store: s, Journal: w.journal, Queue: w.queue, Definitions: catalog, Now: now})
+	orders := order.Open(order.Options{Store: s, Journal: w.journal, Definitions: catalog, Now: now})
+	w.queue = queue.Open(queue.Options{
+		Store: s, Journal: w.journal, Definitions: catalog, Now: now, Heard: there.Heard, History: 10 * time.Minute, Steps: orders,
+	})
+	orders.Use(w.queue)
+	w.schedules = schedule.Open(schedule.Options{Store: s, Journal: w.journal, Queue: w.queue, Orders: orders, Definitions: catalog, Now: now})
 	streams := stream.Open(stream.Options{Store: s, Journal: w.journal})
 	w.api = api.New(api.Options{Tokens: tokens(), CanStream: true},
 		api.Emit(w.journal), api.Events(w.journal), api.Objects(w.journal), api.Enqueue(w.queue, catalog), api.Tasks(w.queue, catalog),
 		api.Handlers(w.queue, catalog), api.Jobs(w.queue, catalog), api.Queues(w.queue, catalog), api.Define(catalog), api.Append(streams),
-		api.Instances(there, w.queue), api.Schedules(w.schedules, w.queue, catalog))
+		api.Instances(there, w.queue), api.Schedules(w.schedules, w.queue, catalog), api.Orders(orders))
 	return w
 }
 

@@ -137,6 +137,9 @@ func (c *scheduling) view(ctx context.Context, s *schedule.Status) (scheduleView
 		return v, nil
 	}
 	v.Last = &lastView{FiredAt: formatTime(s.FiredAt), TaskID: s.Task}
+	if s.Task == "" { // it starts an order, which tells itself what becomes of it
+		return v, nil
+	}
 	t, err := c.tasks.Get(ctx, s.Task)
 	if errors.Is(err, queue.ErrNoTask) {
 		v.Last.TaskID = "" // its history was removed
@@ -282,7 +285,7 @@ func scheduleSchema() *schema {
 	return object("Tasks at regular times", with(declaredSchedule().Properties, members{
 		"suspended": yesNo(""), "description": text("The expression in words"), "next": listOf(dateTime("")),
 		"last": object("The newest tick", members{
-			"fired_at": dateTime(""), "outcome": text("The state of its task"), "task_id": text(""),
+			"fired_at": dateTime(""), "outcome": text("The state of its task; absent where it has none, as that of an order"), "task_id": text(""),
 		}, false, "fired_at"),
 		"warnings": listOf(text("")),
 	}), false, "name", "suspended", "description", "next", "warnings")

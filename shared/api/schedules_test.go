@@ -63,3 +63,31 @@ func TestBackfillWithAKey(t *testing.T) {
 		t.Errorf("%d jobs, want 30 ticks and 1", len(all.Jobs))
 	}
 }
+
+// ofAnOrder are definitions with a schedule of an order that waits for its next hour.
+const ofAnOrder = `jobs: [{path: /j, target: {instances: true}}]
+job_chains: [{path: /c, nodes: [{id: A, job: /j}, {id: end}]}]
+schedules: [{name: o, cron: "0 0 * * * ?", order: {chain: /c, id: hourly}}]
+`
+
+// TestAScheduleOfAnOrderIsShown: its ticks have no tasks, so its last one has a time only.
+func TestAScheduleOfAnOrderIsShown(t *testing.T) {
+	t.Parallel()
+	w := newWhole(t, memory.New(memory.Options{}), journal.Retention{})
+	w.defines(ofAnOrder)
+	w.tick(time.Second)
+	w.tick(time.Hour)
+	type shown struct{ Last map[string]string }
+	is := func(s shown) {
+		t.Helper()
+		if len(s.Last) != 1 || s.Last["fired_at"] == "" {
+			t.Errorf("last = %v, want the time alone", s.Last)
+		}
+	}
+	is(into[shown](t, w.as(t, access.Viewer, "GET", "/api/v1/schedules/o", ""), 200))
+	is(into[shown](t, w.as(t, access.Admin, "PUT", "/api/v1/schedules/o", `{"cron":"0 0 * * * ?","order":{"chain":"/c","id":"hourly"}}`), 200))
+	for _, order := range []string{"name", "next"} {
+		list := into[struct{ Schedules []shown }](t, w.as(t, access.Viewer, "GET", "/api/v1/schedules?order="+order, ""), 200)
+		is(list.Schedules[0])
+	}
+}

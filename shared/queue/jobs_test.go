@@ -143,6 +143,28 @@ func TestRemoveFromHistory(t *testing.T) {
 	}
 }
 
+// TestNoTaskHasATextThatIsNoID: whoever asks for it learns that.
+func TestNoTaskHasATextThatIsNoID(t *testing.T) {
+	t.Parallel()
+	b := topics(t, []string{"a"})
+	for _, id := range []task.ID{"", "x", task.ID(strings.Repeat("x", 40))} {
+		_, got := b.Get(t.Context(), id)
+		_, why := b.Why(t.Context(), id)
+		_, stopped := b.Stop(t.Context(), id)
+		_, again := b.Retry(t.Context(), nil, id)
+		for name, err := range map[string]error{
+			"Get": got, "Why": why, "Stop": stopped, "Retry": again, "Remove": b.Remove(t.Context(), id), "Drop": b.Drop(t.Context(), id),
+		} {
+			if !errors.Is(err, queue.ErrNoTask) {
+				t.Errorf("%s(%q) = %v, want %v", name, id, err, queue.ErrNoTask)
+			}
+		}
+		if s, err := b.Stored(t.Context(), id); err != nil || !s.Absent {
+			t.Errorf("Stored(%q) = %v, %v, want none", id, s, err)
+		}
+	}
+}
+
 func TestSuccessLeavesNoHistoryUnlessKept(t *testing.T) {
 	t.Parallel()
 	b := topics(t, []string{"a", "kept"}, definition.Queue{Name: "k", Topics: []string{"kept"}, KeepJobs: true})

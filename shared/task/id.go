@@ -84,8 +84,8 @@ func SpreadID(id ID) ID {
 // the group.
 func (id ID) Spread() bool { return id[len(id)-uuidLen+15] >= '8' }
 
-// UUID returns the id without its prefix. UUIDs of a group's tasks sort by creation.
-func (id ID) UUID() string { return string(id[len(id)-uuidLen:]) }
+// UUID returns the id without its prefix; of a text that is too short for an id, the whole. UUIDs of a group's tasks sort by creation.
+func (id ID) UUID() string { return string(id[max(len(id)-uuidLen, 0):]) }
 
 // Time returns the creation time in the id, in microseconds since 1970; of a schedule's tick, the tick's time.
 func (id ID) Time() int64 {

@@ -50,6 +50,9 @@ func Encode(value any) []byte {
 
 // LoadTask reads a task, without a payload that is kept apart. The error is [ErrNoTask] if there is none.
 func LoadTask(ctx context.Context, s store.Store, uuid string) (t task.Task, version int64, err error) {
+	if _, err := task.ParseID(uuid); err != nil {
+		return t, 0, ErrNoTask
+	}
 	items, err := s.Get(ctx, TaskKey(uuid))
 	if err != nil {
 		return t, 0, Failure("read a task", err)
