@@ -34,7 +34,7 @@ func chainKey(chain string) store.Key { return work("chain/"+store.Fit(chain), o
 // chainState returns the state of a chain; an exact one is read, another may be as old as stateAge.
 func (e *Engine) chainState(ctx context.Context, chain string, exact bool) (*chainState, error) {
 	now := e.micro()
-	if known, ok := e.chains.states.get(chain); ok && !exact && now-known.at < stateAge.Microseconds() && now >= known.at {
+	if known, ok := e.chains.states.get(chain); ok && !exact && known.within(stateAge, now) {
 		return known.value, nil
 	}
 	items, err := e.get(ctx, chainKey(chain))

@@ -118,6 +118,11 @@ type cached[T any] struct {
 	at    int64
 }
 
+// within reports whether the value was read at most so long before now, in microseconds since 1970.
+func (c cached[T]) within(age time.Duration, now int64) bool {
+	return now-c.at < age.Microseconds() && now >= c.at
+}
+
 // cache is a map of at most maxCached entries, which is emptied when it is full.
 type cache[T any] struct {
 	mu   sync.Mutex

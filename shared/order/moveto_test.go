@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/order"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/store/memory"
 )
 
 // axb is the chain of [ab] with the node X behind A, and without bad.
@@ -136,6 +137,48 @@ func TestVersionsThatNobodyIsOnGo(t *testing.T) {
 		b.later("[3]")
 		b.step("A", ok)
 	})
+}
+
+// addAs adds an order of the chain /c, and wants it to be on a version.
+func (b *bench) addAs(id string, version int) {
+	b.t.Helper()
+	if o := b.add(func(r *order.Request) { r.ID = id }); o.Version != version {
+		b.t.Errorf("the order %s is on version %d, want %d", id, o.Version, version)
+	}
+}
+
+// What was declared before and is declared again is a version of its own, whatever this process remembers.
+func TestAnOrderBeginsOnTheNewestVersion(t *testing.T) {
+	onBoth(t, chains(ab()), func(t *testing.T, b *bench) {
+		b.addAs("2", 1)
+		b.addAs("3", 1)
+		b.declared.set = chains(axb())
+		b.addAs("4", 2)
+		b.declared.set = chains(ab())
+		b.addAs("1", 3)
+		b.events()
+		b.do(order.Act{Kind: order.Move}, order.ErrState)
+	})
+}
+
+// A process that has heard of newer definitions later than others may bring about a version after this one's, which goes on: it does not
+// use its own until that is gone.
+func TestNoOrderBeginsOnAVersionThatIsGone(t *testing.T) {
+	t.Parallel()
+	s := shared{memory.New(memory.Options{})}
+	b, late := open(t, s, chains(ab())), open(t, s, chains(axb()))
+	b.addAs("2", 1)
+	b.addAs("3", 1)
+	late.addAs("4", 2)
+	for _, id := range []string{"2", "3"} {
+		if err := b.Act(t.Context(), "/c", id, order.Act{Kind: order.Remove}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.later("[1 2]")
+	b.later("[2]")
+	b.addAs("1", 3)
+	b.do(order.Act{Kind: order.Suspend}, nil)
 }
 
 // A replacement that waits for the running step of the order before it is on its version.

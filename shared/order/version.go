@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/journal"
@@ -16,14 +17,19 @@ type versions struct {
 	newest cache[version]           // by chain
 }
 
+// newestAge is how old the knowledge may be that a declared graph is its chain's newest version. It is far less than tidyPause: a process
+// that had heard of newer definitions later than this one may have brought about the next version, and this one may be removed then.
+const newestAge = 5 * time.Minute
+
 // errMissing is the error for a version that an order is on and that cannot be read: the write by which it came is not visible as a whole
 // yet, or the version is lost.
 var errMissing = errors.New("order: a version cannot be read yet")
 
-// version is a version of a chain: its number, from 1, and the hash of its graph.
+// version is a version of a chain: its number, from 1, and its graph as one set of definitions has it. Another set, though it declares the
+// same, may come after one that has brought about the next version.
 type version struct {
 	number int
-	hash   string
+	of     *definition.Graph
 }
 
 // graph returns a version of a chain.
@@ -69,8 +75,8 @@ func (e *Engine) declared(ctx context.Context, chain string) (*definition.Set, *
 // versionOf returns the number of the version that a graph is, for a new order. If it is a new version, ops are to be written with
 // the order. Race: two processes may both find that a version is new; one of them conflicts, and reads again.
 func (e *Engine) versionOf(ctx context.Context, g *definition.Graph, again bool) (number int, ops []store.Op, err error) {
-	hash := g.Hash()
-	if known, ok := e.versions.newest.get(g.Chain); ok && !again && known.value.hash == hash {
+	now := e.micro()
+	if known, ok := e.versions.newest.get(g.Chain); ok && !again && known.value.of == g && known.within(newestAge, now) {
 		return known.value.number, nil, nil
 	}
 	newest, err := e.newest(ctx, g.Chain)
@@ -85,8 +91,8 @@ func (e *Engine) versionOf(ctx context.Context, g *definition.Graph, again bool)
 		if err != nil {
 			return 0, nil, err
 		}
-		if known.Hash() == hash {
-			e.versions.newest.put(g.Chain, version{number, hash}, 0)
+		if known.Hash() == g.Hash() {
+			e.versions.newest.put(g.Chain, version{number, g}, now)
 			return number, nil, nil
 		}
 	}
