@@ -131,6 +131,7 @@ func TestWhatAForkBringsAboutNamesIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		var forked event.ID
+		came := map[event.ID]bool{} // what has brought an order to a node, and no step about yet
 		seen := 0
 		for i := range read.Events {
 			e := &read.Events[i]
@@ -141,6 +142,14 @@ func TestWhatAForkBringsAboutNamesIt(t *testing.T) {
 				if seen++; e.Cause.ID() != forked {
 					t.Errorf("%s of %s names %d, want %d", e.Type, e.Key.Path, e.Cause.ID(), forked)
 				}
+				came[e.ID] = true
+			case event.OrderNodeChanged:
+				came[e.ID] = true
+			case event.TaskAdded:
+				if !came[e.Cause.ID()] {
+					t.Errorf("%s of %s names %d, which is not of its own order", e.Type, e.Key.TaskID, e.Cause.ID())
+				}
+				delete(came, e.Cause.ID())
 			default:
 				if e.Cause.ID() == 0 {
 					t.Errorf("%s of %s names no cause", e.Type, e.Key.Path)

@@ -7,7 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/event"
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/order"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
@@ -52,6 +56,37 @@ func (b *bench) running() map[string]*queue.Lease {
 		all[l.Task.Order.Path()] = l
 	}
 	return all
+}
+
+// What gives back a lock brings about that those in line go on, and that brings about their steps.
+func TestWhoGetsALockNamesWhoGaveItBack(t *testing.T) {
+	onBoth(t, locking([]string{"db"}, []string{"+db"}), func(t *testing.T, b *bench) {
+		b.add(nil)
+		b.on("/c1", "2")
+		b.on("/c1", "3")
+		b.events()
+		from := b.seen
+		b.step("A", ok)
+		page, err := b.journal.ReadAfter(t.Context(), journal.Request{After: from, Limit: 100, Causes: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		place, got := map[event.ID]int{}, map[string]string{}
+		for i := range page.Events {
+			e := &page.Events[i]
+			place[e.ID] = i
+			if by, here := place[e.Cause.ID()]; here && (e.Type == event.OrderNodeChanged || e.Type == event.TaskAdded) {
+				got[fmt.Sprint(i, " ", e.Type, " ", e.Key.Path)] = fmt.Sprint(by, " ", page.Events[by].Key.Path)
+			}
+		}
+		want := map[string]string{
+			"4 OrderNodeChanged /c,1": "3 /c,1", "5 OrderNodeChanged /c1,2": "4 /c,1", "6 OrderNodeChanged /c1,3": "4 /c,1",
+			"9 TaskAdded /j": "4 /c,1", "10 TaskAdded /back": "5 /c1,2", "11 TaskAdded /back": "6 /c1,3",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("what names what (-want +got):\n%s", diff)
+		}
+	})
 }
 
 func TestAnExclusiveLock(t *testing.T) {

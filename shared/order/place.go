@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/store"
@@ -233,8 +234,11 @@ func (e *Engine) fill(ctx context.Context, chain string) (unchanged []store.Op, 
 // include lets this move write another order's too.
 func (m *move) include(other *move) {
 	f := other.own()
-	if len(f.Before) > 0 && len(m.events) > 0 {
-		f.Before[0].Cause = 0 // this move has brought it about
+	for i := len(m.events) - 1; i >= 0 && len(f.Before) > 0; i-- {
+		if m.events[i].Key.Path == m.order.Path() { // this move has brought it about
+			f.Before[0].Cause = event.CausedBefore(len(m.events) - i)
+			break
+		}
 	}
 	m.events = append(m.events, f.Before...)
 	m.follow.Names = append(append(m.follow.Names, other.order.Path()), f.Names...)

@@ -24,23 +24,33 @@ func causedBy(cause event.Cause, events ...event.Event) []event.Event {
 	return events
 }
 
-// inTurn gives each event of a write that names no cause the one that it follows from: the last before it with its key, or else the
-// last before it of an order, or else the first.
-func inTurn(events []event.Event) []event.Event {
-	order := 0
+// inTurn gives each event of a write that names no cause the one that it follows from. Orders has the keys of the orders whose steps
+// are added, by the keys of the steps' tasks.
+func inTurn(events []event.Event, orders map[event.Key]event.Key) []event.Event {
 	for i := range events {
 		if e := &events[i]; e.Cause == 0 && i > 0 {
-			from := order
-			for j := range i {
-				if events[j].Key == e.Key {
-					from = j
-				}
-			}
-			e.Cause = event.CausedBefore(i - from)
-		}
-		if event.FamilyOf(events[i].Type) == event.OrderEvent {
-			order = i
+			e.Cause = event.CausedBefore(i - lastFor(events[:i], e.Key, orders[e.Key]))
 		}
 	}
 	return events
+}
+
+// lastFor returns which of events one with that key follows from: the last with its key, or else the last of its order, or else the last
+// of any order, or else the first.
+func lastFor(events []event.Event, key, order event.Key) int {
+	own, other := -1, 0
+	for i := len(events) - 1; i >= 0; i-- {
+		switch e := &events[i]; {
+		case e.Key == key:
+			return i
+		case own < 0 && e.Key == order:
+			own = i
+		case other == 0 && event.FamilyOf(e.Type) == event.OrderEvent:
+			other = i
+		}
+	}
+	if own >= 0 {
+		return own
+	}
+	return other
 }

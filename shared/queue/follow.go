@@ -186,7 +186,21 @@ func (w *following) around(own []event.Event) []event.Event {
 	if w == nil {
 		return own
 	}
-	return inTurn(slices.Concat(w.f.Before, own, w.f.After, w.evs))
+	return inTurn(slices.Concat(w.f.Before, own, w.f.After, w.evs), w.orders())
+}
+
+// orders returns the keys of the orders whose steps are added, by the keys of the steps' tasks.
+func (w *following) orders() map[event.Key]event.Key {
+	if w.added == nil {
+		return nil
+	}
+	all := make(map[event.Key]event.Key, len(w.added.tasks))
+	for i := range w.added.tasks {
+		if t := &w.added.tasks[i].task; t.Order != nil {
+			all[keyOf(t)] = event.Key{Path: t.Order.Path()}
+		}
+	}
+	return all
 }
 
 func (w *following) ops(r journal.Receipt) []store.Op {
