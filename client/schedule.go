@@ -64,7 +64,8 @@ func (c *Client) SuspendSchedule(ctx context.Context, name string, on bool) erro
 	return nil
 }
 
-// TriggerSchedule makes a task of a schedule now, and returns its id. It is sent once, since each request makes a task.
+// TriggerSchedule makes a task of a schedule now, and returns its id; of an order's schedule that of its first step, empty if that waits
+// for something else. It is sent once, since each request makes a task.
 func (c *Client) TriggerSchedule(ctx context.Context, name string) (id string, err error) {
 	answer, err := c.send(ctx, call{method: http.MethodPost, path: schedulePath(name) + "/trigger"})
 	var made struct {

@@ -66,13 +66,16 @@ func describeResumeSchedule() *operation {
 }
 
 func describeTrigger() *operation {
-	op := onSchedule("triggerSchedule", "Make a task of a schedule now", answers(http.StatusAccepted, typeJSON, ref("TaskID")))
+	made := object("", members{"task_id": text("Absent for an order whose first step waits for something else")}, false)
+	op := onSchedule("triggerSchedule", "Make a task of a schedule now", answers(http.StatusAccepted, typeJSON, made))
+	op.Description = "409: the schedule's order is suspended, or is under way."
+	op.failures = append(op.failures, 409)
 	op.Parameters = append(op.Parameters, idempotencyKey())
 	return op
 }
 
 func describeBackfill() *operation {
-	ticks := whole("How many ticks of the range were made: those that were not there already", 0)
+	ticks := whole("How many ticks of the range were made: those that were not there already; of an order, the one with which it starts, since it is under way then", 0)
 	op := onSchedule("backfillSchedule", "Make the ticks of a range of time, both ends included",
 		answers(http.StatusAccepted, typeJSON, object("", members{"ticks": ticks}, false, "ticks")))
 	span := object("", members{"from": dateTime("The first time"), "to": dateTime("The last time, not in the future")}, false, "from", "to")
@@ -260,7 +263,9 @@ func (c *scheduling) trigger(x *exchange) error {
 		return err
 	}
 	x.replayed(answer.Replayed)
-	return x.value(http.StatusAccepted, map[string]task.ID{"task_id": answer.Tasks[0].Task.ID})
+	return x.value(http.StatusAccepted, struct {
+		TaskID task.ID `json:"task_id,omitempty"`
+	}{answer.Tasks[0].Task.ID})
 }
 
 func (c *scheduling) backfill(x *exchange) error {

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/millrace/millrace/shared/access"
 	"github.com/millrace/millrace/shared/api"
 	"github.com/millrace/millrace/shared/journal"
+	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store/memory"
 )
 
@@ -64,10 +66,10 @@ func TestBackfillWithAKey(t *testing.T) {
 	}
 }
 
-// ofAnOrder are definitions with a schedule of an order that waits for its next hour.
-const ofAnOrder = `jobs: [{path: /j, target: {instances: true}}]
+// ofAnOrder are definitions with a schedule of an order, which fires at each New Year.
+const ofAnOrder = `jobs: [{path: /j, target: {go: f}}]
 job_chains: [{path: /c, nodes: [{id: A, job: /j}, {id: end}]}]
-schedules: [{name: o, cron: "0 0 * * * ?", order: {chain: /c, id: hourly}}]
+schedules: [{name: o, cron: "0 0 0 1 1 ?", order: {chain: /c, id: yearly}}]
 `
 
 // TestAScheduleOfAnOrderIsShown: its ticks have no tasks, so its last one has a time only.
@@ -75,8 +77,10 @@ func TestAScheduleOfAnOrderIsShown(t *testing.T) {
 	t.Parallel()
 	w := newWhole(t, memory.New(memory.Options{}), journal.Retention{})
 	w.defines(ofAnOrder)
+	const declared = `{"cron":"0 * * * * ?","order":{"chain":"/c","id":"o"}}`
+	w.does(access.Admin, "PUT", "/api/v1/schedules/o", declared, "")
 	w.tick(time.Second)
-	w.tick(time.Hour)
+	w.tick(time.Minute)
 	type shown struct{ Last map[string]string }
 	is := func(s shown) {
 		t.Helper()
@@ -85,9 +89,59 @@ func TestAScheduleOfAnOrderIsShown(t *testing.T) {
 		}
 	}
 	is(into[shown](t, w.as(t, access.Viewer, "GET", "/api/v1/schedules/o", ""), 200))
-	is(into[shown](t, w.as(t, access.Admin, "PUT", "/api/v1/schedules/o", `{"cron":"0 0 * * * ?","order":{"chain":"/c","id":"hourly"}}`), 200))
+	is(into[shown](t, w.as(t, access.Admin, "PUT", "/api/v1/schedules/o", declared), 200))
 	for _, order := range []string{"name", "next"} {
 		list := into[struct{ Schedules []shown }](t, w.as(t, access.Viewer, "GET", "/api/v1/schedules?order="+order, ""), 200)
 		is(list.Schedules[0])
+	}
+}
+
+// TestAnOrderIsTriggeredAndBackfilledAsFarAsItCan: what it does not take is not told to be made.
+func TestAnOrderIsTriggeredAndBackfilledAsFarAsItCan(t *testing.T) {
+	t.Parallel()
+	w := newWhole(t, memory.New(memory.Options{}), journal.Retention{})
+	w.defines(ofAnOrder)
+	w.tick(time.Second)
+	path := "/api/v1/schedules/o"
+	years := fmt.Sprintf(`{"from":%q,"to":%q}`, w.began.AddDate(-5, 0, 0).Format(time.RFC3339), w.began.Format(time.RFC3339))
+	backfills := func(ticks string) {
+		t.Helper()
+		if got := w.does(access.Operator, "POST", path+"/backfill", years, "ticks"); got != ticks {
+			t.Errorf("%s ticks were made, want %s", got, ticks)
+		}
+	}
+	trigger := func(key string) reply {
+		return w.as(t, access.Operator, "POST", path+"/trigger", "", "Idempotency-Key", key)
+	}
+	ends := func() {
+		t.Helper()
+		leases, err := w.queue.Claim(t.Context(), queue.Claimer{Instance: "i"}, 2)
+		if err != nil || len(leases) != 1 {
+			t.Fatalf("%d steps, %v, want one", len(leases), err)
+		}
+		if _, err := w.queue.Complete(t.Context(), leases[0].Token, queue.Result{Outcome: queue.OK}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	backfills("1")
+	backfills("0")
+	wantProblem(t, trigger("a"), 409, api.CodeConflict)
+	ends()
+	first := trigger("a")
+	if id := into[map[string]string](t, first, 202)["task_id"]; id == "" {
+		t.Errorf("trigger = %s, want the task of the step", first.body)
+	}
+	ends()
+	if again := trigger("a"); again.body != first.body || again.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("trigger again = %v %s, want that it is replayed: %s", again.Header, again.body, first.body)
+	}
+	w.does(access.Operator, "POST", "/api/v1/orders/c/yearly/suspend", "", "")
+	backfills("0")
+	wantProblem(t, trigger("b"), 409, api.CodeConflict)
+	w.does(access.Operator, "POST", "/api/v1/orders/c/yearly/resume", "", "")
+	w.does(access.Operator, "POST", "/api/v1/chains/c/stop", "", "")
+	w.tick(time.Second)
+	if got := trigger("b"); got.StatusCode != 202 || got.body != "{}" {
+		t.Errorf("trigger where the chain is stopped = %d %s, want no task", got.StatusCode, got.body)
 	}
 }

@@ -2,7 +2,6 @@ package order
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,13 +64,8 @@ func (e *Engine) Add(ctx context.Context, once *journal.Idempotency, r Request) 
 	if err := r.check(); err != nil {
 		return Added{}, err
 	}
-	a := &adding{e: e, request: r, once: once, by: journal.Actor(ctx)}
-	names := []string{r.path()}
-	if once != nil {
-		a.note = journal.NoteAt(onceKey(once))
-		names = append(names, a.note.Key().Partition)
-	}
-	err := e.queue.Change(ctx, names, a.prepare)
+	a := &adding{e: e, request: r, once: e.onceOf(once), by: journal.Actor(ctx)}
+	err := e.queue.Change(ctx, append(a.once.names(), r.path()), a.prepare)
 	if errors.Is(err, errReplayed) {
 		return a.result, nil
 	}
@@ -82,15 +76,10 @@ func (e *Engine) Add(ctx context.Context, once *journal.Idempotency, r Request) 
 type adding struct {
 	e       *Engine
 	request Request
-	once    *journal.Idempotency
-	by      string        // who adds it
-	note    *journal.Note // nil without a key
+	once    *once
+	by      string // who adds it
 	result  Added
 }
-
-var errReplayed = errors.New("order: replayed")
-
-func onceKey(once *journal.Idempotency) store.Key { return work("order-once/"+once.Digest(), only) }
 
 func (a *adding) prepare(ctx context.Context, lost *store.Conflict) (queue.Follow, error) {
 	if err := a.replay(ctx); err != nil {
@@ -121,35 +110,16 @@ func (a *adding) prepare(ctx context.Context, lost *store.Conflict) (queue.Follo
 
 // replay returns errReplayed if an earlier request had the idempotency key, whose result it takes.
 func (a *adding) replay(ctx context.Context) error {
-	if a.note == nil {
-		return nil
-	}
-	items, err := a.e.get(ctx, a.note.Key())
-	if err != nil || items[0] == nil || !a.note.Stands(items[0], a.e.now()) {
-		return err
-	}
-	value := items[0].Value
-	if len(value) < sha256.Size {
-		return errDamaged
-	}
-	if err := a.once.Same(value[:sha256.Size]); err != nil {
-		return err
-	}
-	a.result.Replayed = true
-	if err := json.Unmarshal(value[sha256.Size:], &a.result.Order); err != nil {
-		return fmt.Errorf("%w: %w", errDamaged, err)
-	}
-	return errReplayed
+	err := a.once.replay(ctx, &a.result.Order)
+	a.result.Replayed = errors.Is(err, errReplayed)
+	return err
 }
 
 // remember returns what a move writes, and keeps the new order under the idempotency key.
 func (a *adding) remember(m *move, order *Order) queue.Follow {
 	a.result = Added{Order: order.overview(doing{now: m.now})}
 	f := m.write()
-	if a.note != nil {
-		value := append(a.once.Fingerprint[:len(a.once.Fingerprint):len(a.once.Fingerprint)], encode(a.result.Order)...)
-		f.Ops = append(f.Ops, a.note.Put(value, a.e.now()))
-	}
+	f.Ops = append(f.Ops, a.once.ops(a.result.Order)...)
 	return f
 }
 

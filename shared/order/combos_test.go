@@ -142,7 +142,7 @@ func (c *combos) anything() {
 		a := order.Act{Kind: pick(c, order.Suspend, order.Resume, order.SetNode, order.Skip, order.Reset, order.RunNow, order.Remove), Node: node}
 		c.may(fmt.Sprintf("%s %s %s", a.Kind, path, node), c.Act(ctx, chain, id, a))
 	case 13:
-		_, err := c.Start(ctx, pick(c, "/c", "/d"), "p", c.now.Add(pick(c, 0, time.Minute, time.Hour)))
+		_, err := c.Start(ctx, nil, pick(c, "/c", "/d"), "p", c.now.Add(pick(c, 0, time.Minute, time.Hour)))
 		c.may("plan", err)
 	case 14:
 		c.may("unplan", c.Unstart(ctx, pick(c, "/c", "/d"), "p", c.now))

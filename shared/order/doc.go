@@ -14,6 +14,7 @@
 //	variables.go  variables: what they may be, and their changes
 //
 //	add.go        Add
+//	once.go       the idempotency keys of requests
 //	move.go       one change of an order: going to a node, what happens there, the end
 //	book.go       what one write keeps for all orders in it
 //	decide.go     what the end of a step means

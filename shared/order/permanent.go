@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/event/typed"
+	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
@@ -20,54 +21,73 @@ import (
 // maxStarts is how many starts an order remembers at most.
 const maxStarts = 20
 
-// Start plans a start of the permanent order of a schedule, which is added if it is not there. It does that once for each time; the
-// task is that of the order's first step, empty if that was added before, or is added later. Orders that are suspended, or that no
-// schedule made, are not started: the error is then [ErrState]. Others are [ErrNoChain] and [ErrInvalid].
-func (e *Engine) Start(ctx context.Context, chain, id string, at time.Time) (first task.ID, err error) {
+// Started is the result of [Engine.Start].
+type Started struct {
+	Task     task.ID // of the order's first step; empty if that was added before, or is added later
+	Replayed bool    // this is the result of an earlier request with the same idempotency key
+}
+
+// Start plans a start of the permanent order of a schedule, which is added if it is not there. If key is not nil, it is planned once
+// for all calls with the same key. The error is [ErrState] if nothing is planned: the order is suspended, no schedule made it, it has
+// that start or a later one already, or the start is left out since the order is under way. Others are [ErrNoChain], [ErrInvalid] and
+// [journal.ErrIdempotencyMismatch].
+func (e *Engine) Start(ctx context.Context, key *journal.Idempotency, chain, id string, at time.Time) (result Started, err error) {
 	r := Request{Chain: chain, ID: id, Permanent: true}
 	if err := r.check(); err != nil {
-		return "", err
+		return Started{}, err
 	}
-	err = e.queue.Change(ctx, []string{r.path()}, func(ctx context.Context, lost *store.Conflict) (queue.Follow, error) {
-		first = ""
+	once := e.onceOf(key)
+	err = e.queue.Change(ctx, append(once.names(), r.path()), func(ctx context.Context, lost *store.Conflict) (queue.Follow, error) {
+		result = Started{}
+		if err := once.replay(ctx, &result.Task); err != nil {
+			return queue.Follow{}, err
+		}
 		m, err := e.moveOf(ctx, r.path())
 		if errors.Is(err, ErrNoOrder) {
 			if m, err = e.newMove(ctx, &r, lost != nil); err == nil {
 				m.rest()
 			}
 		}
+		if err == nil {
+			err = m.plan(ctx, at.UnixMicro())
+		}
 		if err != nil {
 			return queue.Follow{}, err
 		}
-		changed, err := m.plan(ctx, at.UnixMicro())
-		if err != nil || !changed {
-			return queue.Follow{}, err
-		}
 		if len(m.follow.Add) > 0 {
-			first = m.order.Task
+			result.Task = m.order.Task
 		}
-		return m.write(), nil
+		f := m.write()
+		f.Ops = append(f.Ops, once.ops(result.Task)...)
+		return f, nil
 	})
-	return first, err
+	if errors.Is(err, errReplayed) {
+		result.Replayed, err = true, nil
+	}
+	return result, err
 }
 
 // plan notes a start, and begins with it if the order waits for one.
-func (m *move) plan(ctx context.Context, at int64) (changed bool, err error) {
+func (m *move) plan(ctx context.Context, at int64) error {
 	o := m.order
 	switch {
 	case !o.Permanent:
-		return false, refuse("no schedule made it")
+		return refuse("no schedule made it")
 	case o.Suspended:
-		return false, refuse("it is suspended")
-	case slices.Contains(o.Starts, at), at <= o.LastStart, len(o.Starts) >= maxStarts:
-		return false, nil
+		return refuse("it is suspended")
+	case slices.Contains(o.Starts, at), at <= o.LastStart:
+		return refuse("it has this start, or a later one")
+	case len(o.Starts) >= maxStarts:
+		return refuse("it has as many starts before it as may be")
+	case !o.Idle && at <= m.now: // this one passes now
+		return refuse("it is under way")
 	}
 	o.Starts = append(o.Starts, at)
 	slices.Sort(o.Starts)
 	if o.Idle {
-		return true, m.begin(ctx)
+		return m.begin(ctx)
 	}
-	return true, nil
+	return nil
 }
 
 // begin starts an order that waits for its next start with the first of those that are planned.

@@ -15,19 +15,29 @@ func TestAPermanentOrderGoesBackToItsFirstNode(t *testing.T) {
 	onBoth(t, chains(ab()), func(t *testing.T, b *bench) {
 		start := func(in time.Duration) {
 			t.Helper()
-			if _, err := b.Start(t.Context(), "/c", "1", b.now.Add(in)); err != nil {
+			if _, err := b.Start(t.Context(), nil, "/c", "1", b.now.Add(in)); err != nil {
 				t.Fatal(err)
 			}
 		}
+		leftOut := func(in time.Duration) {
+			t.Helper()
+			if _, err := b.Start(t.Context(), nil, "/c", "1", b.now.Add(in)); !errors.Is(err, order.ErrState) {
+				t.Errorf("Start = %v, want it left out", err)
+			}
+		}
 		start(time.Minute)
-		start(time.Minute) // once
+		leftOut(time.Minute) // once
+		leftOut(0)           // the later one is planned
 		b.want("OrderAdded:A OrderResumed TaskAdded")
 		b.is(projection.Planned, "A")
 		start(2 * time.Minute)
 		start(10 * time.Minute)
+		leftOut(10 * time.Minute)
 		b.want()
 		b.now = b.now.Add(time.Minute)
 		b.step("A", ok)
+		b.now = b.now.Add(time.Second)
+		leftOut(0)                         // it is under way
 		b.now = b.now.Add(2 * time.Minute) // the second start passes meanwhile
 		b.events()
 		b.step("B", ok)
@@ -40,7 +50,7 @@ func TestAPermanentOrderGoesBackToItsFirstNode(t *testing.T) {
 		b.is(projection.NotPlanned, "A")
 		b.do(order.Act{Kind: order.Skip}, order.ErrState)
 		b.do(order.Act{Kind: order.Suspend}, nil)
-		if _, err := b.Start(t.Context(), "/c", "1", b.now); !errors.Is(err, order.ErrState) {
+		if _, err := b.Start(t.Context(), nil, "/c", "1", b.now); !errors.Is(err, order.ErrState) {
 			t.Errorf("Start of a suspended order = %v", err)
 		}
 		b.do(order.Act{Kind: order.Resume}, nil)
@@ -58,7 +68,7 @@ func TestAPermanentOrderGoesBackToItsFirstNode(t *testing.T) {
 func TestAnOrderThatWaitsForItsStartKeepsItsVariables(t *testing.T) {
 	onBoth(t, chains(ab()), func(t *testing.T, b *bench) {
 		at := b.now.Add(time.Hour)
-		if _, err := b.Start(t.Context(), "/c", "1", at); err != nil {
+		if _, err := b.Start(t.Context(), nil, "/c", "1", at); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.Unstart(t.Context(), "/c", "1", b.now); err != nil {
@@ -80,7 +90,7 @@ func TestAStartIsNotTakenBackBetweenTwoAttempts(t *testing.T) {
 	chain := ab()
 	chain.Nodes[0].Job = "/again"
 	onBoth(t, chains(chain), func(t *testing.T, b *bench) {
-		if _, err := b.Start(t.Context(), "/c", "1", b.now.Add(time.Hour)); err != nil {
+		if _, err := b.Start(t.Context(), nil, "/c", "1", b.now.Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		b.do(order.Act{Kind: order.RunNow}, nil)
@@ -103,7 +113,7 @@ func TestPermanentOrdersThatEndAtOnce(t *testing.T) {
 	onBoth(t, chains(chain), func(t *testing.T, b *bench) {
 		start := func(id string, in time.Duration) {
 			t.Helper()
-			if _, err := b.Start(t.Context(), "/c", id, b.now.Add(in)); err != nil {
+			if _, err := b.Start(t.Context(), nil, "/c", id, b.now.Add(in)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -129,7 +139,7 @@ func TestPermanentOrdersThatEndAtOnce(t *testing.T) {
 func TestAPermanentOrderThatEndsAtOnceInANewVersion(t *testing.T) {
 	chain := definition.JobChain{Path: "/c", Nodes: []definition.Node{{ID: "W", Wait: &definition.Wait{Until: "2025-01-01T00:00:00Z"}}, {ID: "end"}}}
 	onBoth(t, chains(chain), func(t *testing.T, b *bench) {
-		if _, err := b.Start(t.Context(), "/c", "1", b.now); err != nil {
+		if _, err := b.Start(t.Context(), nil, "/c", "1", b.now); err != nil {
 			t.Fatal(err)
 		}
 		b.is(projection.NotPlanned, "W")

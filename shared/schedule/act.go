@@ -247,15 +247,15 @@ func (s *Scheduler) Suspend(ctx context.Context, name string, on bool) error {
 }
 
 // Trigger makes a task of a schedule now, and returns it; all calls with the same once, if it is not nil, make one. If the
-// collection of a sync task has an unfinished task, it returns that. The error is [ErrNoSchedule] if the schedule is not
-// declared.
+// collection of a sync task has an unfinished task, it returns that. An order is started; its task's id is empty if its first step
+// waits, and the error is [order.ErrState] if it does not start. It is [ErrNoSchedule] if the schedule is not declared.
 func (s *Scheduler) Trigger(ctx context.Context, once *queue.Once, name string) (queue.Enqueued, error) {
 	p, err := s.plan(ctx, name)
 	if err != nil {
 		return queue.Enqueued{}, err
 	}
 	if p.Order != nil {
-		return s.triggerOrder(ctx, p)
+		return s.triggerOrder(ctx, once, p)
 	}
 	n := p.tick(s.o.Now())
 	n.Same, n.NotBefore, n.Late, n.Concurrency = "", time.Time{}, false, nil
@@ -272,7 +272,7 @@ type Backfilled struct {
 }
 
 // Backfill makes the ticks of a schedule from one time to another, both inclusive, at once. Ticks that were made before are not
-// made again. All calls with the same once, if it is not nil, have the result of the first; a schedule of orders keeps no keys. The
+// made again, and an order takes one only if none is under way. All calls with the same once, if it is not nil, have the result of the first; a schedule of orders keeps no keys. The
 // error is [ErrRange] if there is no tick, if there are more than [MaxBackfill], if to lies in the future, or if the schedule
 // counts from its last run.
 func (s *Scheduler) Backfill(ctx context.Context, once *queue.Once, name string, from, to time.Time) (Backfilled, error) {

@@ -260,7 +260,7 @@ func (r *orderRun) planner(name string, at int) {
 			at := time.Now().Add(time.Duration(c.luck.Int64N(int64(time.Second))) - 200*time.Millisecond)
 			for range 1 + c.luck.IntN(2) {
 				c.ask(asked{what: "start", path: otherChain + ",timed"}, func(m *mover, q *asked) error {
-					_, err := m.orders.Start(journal.WithActor(r.ctx, q.label), otherChain, "timed", at)
+					_, err := m.orders.Start(journal.WithActor(r.ctx, q.label), nil, otherChain, "timed", at)
 					return err
 				})
 			}
