@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
@@ -71,8 +72,9 @@ func (e *Engine) selected(ctx context.Context, f Filter) (paths []string, err er
 		Match:    func(key string) bool { return f.Paths.MatchKey(event.OrderEvent, event.Key{Path: key}) },
 	}
 	var damaged error
+	now := e.now()
 	_, err = e.journal.SnapshotOf(ctx, "OrderOverview", part, func(key string, value []byte) {
-		is, err := f.holds(value)
+		is, err := f.holds(value, now)
 		if err != nil {
 			damaged = err
 		} else if is {
@@ -82,8 +84,8 @@ func (e *Engine) selected(ctx context.Context, f Filter) (paths []string, err er
 	return f.of(paths), errors.Join(err, damaged)
 }
 
-// holds reports whether what is not about the path holds for an order as snapshots show it.
-func (f *Filter) holds(value []byte) (bool, error) {
+// holds reports whether what is not about the path holds now for an order as snapshots show it.
+func (f *Filter) holds(value []byte, now time.Time) (bool, error) {
 	if f.State == "" && f.Node == "" && f.Obstacle == "" {
 		return true, nil
 	}
@@ -91,6 +93,7 @@ func (f *Filter) holds(value []byte) (bool, error) {
 	if err := json.Unmarshal(value, &o); err != nil {
 		return false, fmt.Errorf("%w: %w", errDamaged, err)
 	}
+	o.AsOf(now)
 	blocked := f.Obstacle == "" || slices.ContainsFunc(o.Obstacles, func(o projection.Obstacle) bool { return o.Type == f.Obstacle })
 	return blocked && (f.State == "" || o.State.Type == f.State) && (f.Node == "" || o.NodeID == f.Node), nil
 }

@@ -106,12 +106,20 @@ func (o *Order) state(d doing) projection.ProcessingState {
 	case o.Waiting != "":
 		return projection.ProcessingState{Type: projection.WaitingForResource}
 	case o.SetBack:
-		return projection.ProcessingState{Type: projection.SetBack, At: when(o.At)}
+		return o.until(d.now, projection.SetBack)
 	case o.Idle, o.started(d) == 0 && o.Suspended:
 		return projection.ProcessingState{Type: projection.NotPlanned}
 	case o.started(d) == 0 && o.At > 0:
-		return projection.ProcessingState{Type: projection.Planned, At: when(o.At)}
+		return o.until(d.now, projection.Planned)
 	default:
-		return projection.ProcessingState{Type: projection.Due, At: when(o.At)}
+		return o.until(d.now, projection.Due)
 	}
+}
+
+// until returns the state in which the order waits for its time; it is due since that has come.
+func (o *Order) until(now int64, state string) projection.ProcessingState {
+	if o.At <= now {
+		state = projection.Due
+	}
+	return projection.ProcessingState{Type: state, At: when(o.At)}
 }

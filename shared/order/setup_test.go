@@ -215,6 +215,7 @@ func (b *bench) agree() {
 			b.t.Errorf("%s: %v", key, err)
 			return
 		}
+		told.AsOf(b.now)
 		if diff := cmp.Diff(told, is); diff != "" {
 			b.t.Errorf("%s (-by its events +by its item):\n%s", key, diff)
 		}

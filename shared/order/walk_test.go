@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/order"
 	"github.com/millrace/millrace/shared/projection"
@@ -118,6 +119,31 @@ func TestRangesEndNodesAndDelays(t *testing.T) {
 		b.events()
 		b.step("C", ok)
 		b.want("TaskStarted OrderStepStarted:C OrderStepEnded:Success OrderFinished:C TaskEnded TaskClosed")
+	})
+}
+
+// Nothing happens when the time of a start, or of a repeated step, comes. But then the step waits for a worker, and nothing else.
+func TestAnOrderIsDueFromItsTimeOn(t *testing.T) {
+	chain := ab()
+	chain.Nodes[0].Job, chain.Nodes[0].OnError = "/back", definition.ErrorSetsBack
+	onBoth(t, chains(chain), func(t *testing.T, b *bench) {
+		until := func(state string) {
+			t.Helper()
+			b.is(state, "A")
+			b.now = b.now.Add(time.Minute)
+			if o := b.is(projection.Due, "A"); len(o.Obstacles) > 0 {
+				t.Errorf("it has the obstacles %v", o.Obstacles)
+			}
+			for state, want := range map[string]int{state: 0, projection.Due: 1} {
+				if n, err := b.Count(t.Context(), order.Filter{Paths: event.AllPaths(), State: state}); err != nil || n != want {
+					t.Errorf("%d orders are %s, %v, want %d", n, state, err, want)
+				}
+			}
+		}
+		b.add(func(r *order.Request) { r.RunAt = b.now.Add(time.Minute) })
+		until(projection.Planned)
+		b.step("A", failed)
+		until(projection.SetBack)
 	})
 }
 

@@ -1,6 +1,9 @@
 package projection
 
 import (
+	"slices"
+	"time"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/millrace/millrace/shared/event"
@@ -16,6 +19,15 @@ type OrderOverview struct {
 	StartedAt event.Time      `json:"startedAt,omitzero"` // of its first step
 	Version   int             `json:"version"`            // of its chain, from 1
 	Variables jsontext.Value  `json:"variables"`          // an object
+}
+
+// AsOf makes of the order, as its events tell it, what it is at a time: the one until which it is Planned or Setback may have come by
+// then, which no event tells. It is Due since.
+func (o *OrderOverview) AsOf(now time.Time) {
+	if s := &o.State; (s.Type == Planned || s.Type == SetBack) && !s.At.After(now) {
+		s.Type = Due
+		o.Obstacles = slices.DeleteFunc(slices.Clone(o.Obstacles), func(o Obstacle) bool { return o.Type == SetBack })
+	}
 }
 
 // ProcessingState says what an order is doing.

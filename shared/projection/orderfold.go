@@ -17,8 +17,8 @@ const stepTask = "@"
 // Orders returns the projection of the events of orders; it shows each as an [OrderOverview]. An order is there from
 // OrderAdded to OrderFinished or OrderRemoved. Beside the orders it has their numbers by chain, which [ReadOrderCount] parses.
 //
-// An order that waits for a time stays Planned until it starts, since only events change it: who wants to know whether its
-// time has come compares at with the present.
+// An order that waits for a time stays Planned until it starts, since only events change it: [OrderOverview.AsOf] tells whether its
+// time has come.
 func Orders() journal.Fold {
 	return journal.Fold{Name: OrdersName, Show: showOrder, Apply: func(state *journal.State, e *event.Event) {
 		switch event.FamilyOf(e.Type) {

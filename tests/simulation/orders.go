@@ -38,6 +38,7 @@ type orderRun struct {
 type mover struct {
 	*engine
 	orders *order.Engine
+	now    func() time.Time
 }
 
 // Close ends its engine.
@@ -82,7 +83,7 @@ func (r *orderRun) open(line *faulty.Store, name string) *mover {
 		Quiet: quiet, Steps: o,
 	})
 	o.Use(q)
-	return &mover{engine: &engine{Queue: q, journal: j, wire: wire{line}}, orders: o}
+	return &mover{engine: &engine{Queue: q, journal: j, wire: wire{line}}, orders: o, now: c.now}
 }
 
 // notBusy reports a call that failed with ErrBusy, unless it reads the journal: who calls that tries again.

@@ -208,6 +208,7 @@ func (r *orderRun) agree() {
 		}
 		shown := *told
 		shown.StartedAt = is.StartedAt // of the step's claim, which is a little before its event
+		shown.AsOf(m.now())
 		if diff := cmp.Diff(shown, is); diff != "" {
 			r.report("order is its events", "%s (-by its events +by the engine):\n%s", path, diff)
 		}
