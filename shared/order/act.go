@@ -33,7 +33,7 @@ const (
 	SetNode ActKind = "set-node" // it goes to a node
 	Skip    ActKind = "skip"     // it goes on as after a success
 	Reset   ActKind = "reset"    // it goes on at its first node, resumed and without a setback
-	RunNow  ActKind = "run-now"  // its step waits for no time
+	RunNow  ActKind = "run-now"  // its step waits for no time, and neither does the order at a node that does
 	Move    ActKind = "move"     // it goes on by another version of its chain
 	Remove  ActKind = "remove"   // it is taken away
 )
@@ -253,17 +253,31 @@ func (o *Order) plannedAt(now int64) int64 {
 	return o.At
 }
 
+// runNow ends the wait for a time: of the order's step, or at its node. A step that waits for another attempt begins anew.
 func (m *move) runNow(ctx context.Context) error {
 	o := m.order
 	switch {
 	case o.Suspended:
 		return refuse("it is suspended; resume it first")
-	case o.Waiting != "":
-		return refuse("it waits for something else than a time")
 	case o.Idle:
 		o.Starts = append([]int64{m.now}, o.Starts...)
 		return m.begin(ctx)
-	case o.At <= m.now:
+	case o.Waiting == typed.ForTime:
+		n, err := m.node()
+		if err != nil {
+			return err
+		}
+		return m.leaveFor(ctx, n, n.Next)
+	case o.Waiting != "":
+		return refuse("it waits for something else than a time")
+	}
+	stored, state, err := m.e.stepOf(ctx, o)
+	switch {
+	case err != nil:
+		return err
+	case state == stepRuns:
+		return refuse("its step runs")
+	case o.At <= m.now && (state == stepGone || stored.Task.NotBefore <= m.now):
 		return refuse("its step waits for no time")
 	}
 	running, err := m.withdraw(ctx)
@@ -271,7 +285,7 @@ func (m *move) runNow(ctx context.Context) error {
 	case err != nil:
 		return err
 	case running:
-		return refuse("its step runs")
+		return refuse("its step is under way, and something else was asked for at its end")
 	}
 	o.At = 0
 	return m.goOn(ctx, typed.OrderResumed{})

@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/order"
 	"github.com/millrace/millrace/shared/projection"
+	"github.com/millrace/millrace/shared/queue"
 )
 
 // do acts on the order 1; want is the error that it must have.
@@ -114,6 +115,36 @@ func TestRunNow(t *testing.T) {
 		b.is(projection.Due, "A")
 		b.do(order.Act{Kind: order.RunNow}, order.ErrState)
 		b.step("A", ok)
+	})
+}
+
+func TestRunNowEndsAWaitForATime(t *testing.T) {
+	chain := definition.JobChain{Path: "/c", Nodes: []definition.Node{
+		{ID: "T", Wait: &definition.Wait{For: time.Hour}}, {ID: "E", Wait: &definition.Wait{Event: "X", Timeout: time.Hour}}, {ID: "end"},
+	}}
+	onBoth(t, chains(chain), func(t *testing.T, b *bench) {
+		b.add(nil)
+		b.events()
+		b.do(order.Act{Kind: order.RunNow}, nil)
+		b.want("OrderNodeChanged:E OrderWaiting:E:event")
+		b.do(order.Act{Kind: order.RunNow}, order.ErrState) // it waits for more than a time
+	})
+}
+
+// A step that waits for its next attempt begins anew, with all its attempts.
+func TestRunNowBeginsAStepAnew(t *testing.T) {
+	chain := ab()
+	chain.Nodes[0].Job = "/again"
+	onBoth(t, chains(chain), func(t *testing.T, b *bench) {
+		b.add(nil)
+		b.complete(b.claim(), queue.Result{Outcome: queue.Failed, RetryDelay: time.Hour})
+		b.events()
+		b.do(order.Act{Kind: order.RunNow}, nil)
+		b.want("OrderStepEnded:Keep OrderResumed TaskClosed TaskRemoved TaskAdded")
+		b.do(order.Act{Kind: order.RunNow}, order.ErrState)
+		b.complete(b.claim(), failed)
+		b.step("A", ok)
+		b.is(projection.Due, "B")
 	})
 }
 
