@@ -104,6 +104,7 @@ var meanings = []struct {
 	{queue.ErrFinished, CodeConflict, "the task is finished", ""},
 	{queue.ErrUnfinished, CodeConflict, "the task is not finished", ""},
 	{queue.ErrSucceeded, CodeConflict, "the task has succeeded", ""},
+	{queue.ErrStep, CodeConflict, "", ""},
 	{queue.ErrStale, CodeConflict, "the lease is no longer valid; nothing was changed", ""},
 	{schedule.ErrNoSchedule, CodeNotFound, "there is no schedule of this name", ""},
 	{schedule.ErrRange, CodeImpossible, "", "body"},

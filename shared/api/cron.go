@@ -37,7 +37,7 @@ func fires(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if after.IsZero() {
+	if _, given, _ := q.one("after"); !given {
 		after = time.Now()
 	}
 	count, err := q.fires()

@@ -55,6 +55,8 @@ func TestCronNext(t *testing.T) {
 		{cronNext("expr", "0 0 12 1 1 ? 2024", "after", "2024-01-01T12:00:00Z"), fires{
 			Times: []string{}, Description: "At 12:00 on the 1st of January in 2024", FiresPerDay: 1. / 366,
 			Warnings: []string{"it never fires again: its last time was 2024-01-01T12:00:00Z"}}},
+		{cronNext("expr", "0 0 12 1 1 ?", "after", "0001-01-01T00:00:00Z", "count", "1"), fires{ // it is a time like others
+			Times: []string{"1970-01-01T12:00:00.000000Z"}, Description: "At 12:00 on the 1st of January", FiresPerDay: 1 / 365.25, Warnings: []string{}}},
 	} {
 		reply := cronAPI().as(t, access.Viewer, http.MethodGet, test.target, "")
 		var got fires

@@ -255,7 +255,7 @@ func (o *ordering) setAction(x *exchange) error {
 func newOrderSchema() *schema {
 	return object("", members{
 		"id": textOf("Once in its chain", 1, order.MaxID), "variables": variablesSchema(),
-		"node": textOf("Where it begins; default: the chain's first node", 1, maxBody), "end_node": textOf("It finishes after the step of this node", 1, maxBody),
+		"node": textOf("Where it begins; default: the chain's first node", 1, maxBody), "end_node": textOf("It finishes after the step of this node, unless that fails", 1, maxBody),
 		"priority": between("Of its steps' tasks: higher starts earlier", -1<<31, 1<<31-1),
 		"run_at":   dateTime("The earliest start"), "replace": yesNo("An order that has the id makes room"),
 	}, false, "id")

@@ -127,6 +127,7 @@ func TestChainsUnescaped(t *testing.T) {
 		{"GET", "/api/v1/orders//a/c/1", "", 404},
 		{"GET", "/api/v1/orders//a", "", 405},
 		{"POST", "/api/v1/orders//", "", 404},
+		{"POST", "/api/v1/orders/a%2Fc/1/none", "", 404},  // a name that came escaped is whole
 		{"POST", "/api/v1/orders/a/c", `{"id":"1"}`, 405}, // which may be the order c of /a too
 	} {
 		if got := b.as(t, access.Admin, test.method, test.path, test.body); got.StatusCode != test.status {

@@ -132,6 +132,8 @@ func TestAnOrderIsTriggeredAndBackfilledAsFarAsItCan(t *testing.T) {
 		t.Errorf("trigger = %s, want the task of the step", first.body)
 	}
 	ends()
+	step := into[map[string]string](t, first, 202)["task_id"]
+	wantProblem(t, w.as(t, access.Operator, "POST", "/api/v1/jobs/"+step+"/retry", ""), 409, api.CodeConflict) // it is an order's
 	if again := trigger("a"); again.body != first.body || again.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("trigger again = %v %s, want that it is replayed: %s", again.Header, again.body, first.body)
 	}

@@ -23,7 +23,7 @@ func (a *API) begun(r *http.Request) (begun *http.Request, ok bool) {
 	return a.joined(r)
 }
 
-// joined returns the request with the slashes of a name escaped that came unescaped; the name is the shortest with which the
+// joined returns the request with the slashes of a name escaped that came unescaped, all of them; the name is the shortest with which the
 // path is an operation's. Slashes side by side, or at an end of the name, must come escaped, and so must those of a name that
 // makes the path another operation's, as a stream's "a/events/b" does.
 func (a *API) joined(r *http.Request) (joined *http.Request, ok bool) {
@@ -33,6 +33,9 @@ func (a *API) joined(r *http.Request) (joined *http.Request, ok bool) {
 			continue
 		}
 		parts := strings.Split(rest, "/")
+		if strings.Contains(strings.ToUpper(parts[0]), "%2F") {
+			continue // nobody has unescaped the name
+		}
 		for n := 2; n <= len(parts) && parts[n-1] != ""; n++ {
 			name := strings.Join(parts[:n], "%2F")
 			try, err := at(r, root+"/"+strings.Join(append([]string{name}, parts[n:]...), "/"))

@@ -57,7 +57,13 @@ var units = [...]struct {
 func readLength(text string, w word) (time.Duration, error) {
 	r := readerOf(text, w, &field{name: "the length of time"})
 	var total int64
+	misplaced := func() error {
+		return r.refuse(r.pos, "want whole seconds, in the units d, h, m and s, each at most once and the larger first, not %s", r.shown())
+	}
 	for next := 0; r.pos < r.end; next++ {
+		if c := r.peek(); next > 0 && (c < '0' || c > '9') { // as after the m of 500ms
+			return 0, misplaced()
+		}
 		n, err := r.number()
 		if err != nil {
 			return 0, err
@@ -70,7 +76,7 @@ func readLength(text string, w word) (time.Duration, error) {
 			}
 		}
 		if next == len(units) {
-			return 0, r.refuse(r.pos, "want the units d, h, m and s, each at most once and the larger first, not %s", r.shown())
+			return 0, misplaced()
 		}
 		total += int64(n) * units[next].length
 	}

@@ -26,7 +26,7 @@ type Request struct {
 	Chain     string          // path of a declared job chain
 	ID        string          // 1 to [MaxID] bytes, once in its chain
 	Node      string          // where it begins; default: the chain's first node
-	EndNode   string          // it finishes after the step of this node; default: at an end of the chain
+	EndNode   string          // it finishes after the step of this node, unless that fails; default: at an end of the chain
 	Priority  int64           // of its steps' tasks; default 0
 	RunAt     time.Time       // the earliest start; zero or past: at once
 	Variables json.RawMessage // an object, see [CheckVariables]; default: none

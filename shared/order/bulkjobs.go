@@ -42,7 +42,7 @@ func (e *Engine) actOnJob(ctx context.Context, b *bulk, name string) (did bool, 
 			return e.endedAs(ctx, b, id, task.Dropped)
 		}
 	}
-	for _, kind := range []error{queue.ErrNoTask, queue.ErrUnfinished, queue.ErrSucceeded, queue.ErrInvalid} {
+	for _, kind := range []error{queue.ErrNoTask, queue.ErrUnfinished, queue.ErrSucceeded, queue.ErrStep, queue.ErrInvalid} {
 		if errors.Is(err, kind) {
 			return false, nil
 		}

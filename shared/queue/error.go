@@ -36,6 +36,9 @@ var (
 	// ErrSucceeded is returned by Retry for a task that has succeeded.
 	ErrSucceeded = errors.New("queue: the task has succeeded")
 
+	// ErrStep is returned by Retry for a step of an order; its text names the order.
+	ErrStep = errors.New("queue: the task is an order's step")
+
 	// ErrForeign is returned for a lease that another instance holds.
 	ErrForeign = errors.New("queue: another instance holds the lease")
 )

@@ -154,7 +154,7 @@ func (q *Queue) askToStop(ctx context.Context, id task.ID) error {
 
 // Retry enqueues a finished task that did not succeed again, as a new task with all its attempts; if another task holds its
 // unique key, it returns that one. once is as for [Queue.Enqueue], also if the task has left the history since. The error is
-// [ErrUnfinished] or [ErrSucceeded] if the task cannot be retried, and [ErrNoTask] if there is none.
+// [ErrUnfinished], [ErrSucceeded] or [ErrStep] if the task cannot be retried, and [ErrNoTask] if there is none.
 func (q *Queue) Retry(ctx context.Context, once *Once, id task.ID) (Enqueued, error) {
 	t, version, err := layout.FindTask(ctx, q.store, id)
 	switch {
@@ -167,7 +167,7 @@ func (q *Queue) Retry(ctx context.Context, once *Once, id task.ID) (Enqueued, er
 	case t.State == task.Succeeded:
 		return Enqueued{}, ErrSucceeded
 	case t.Order != nil:
-		return Enqueued{}, fmt.Errorf("%w: the task is a step of the order %s, which is resumed instead", ErrInvalid, t.Order.Path())
+		return Enqueued{}, fmt.Errorf("%w: it is a step of the order %s; resume that instead", ErrStep, t.Order.Path())
 	}
 	last, err := q.journal.EventsAt(ctx, version)
 	if err != nil {
