@@ -82,7 +82,7 @@ func exchangedSchema() *schema {
 	}, false, "token")
 	results, stops := listOf(outcome), listOf(text(""))
 	results.Description = "In the order of the request"
-	stops.Description = "Tokens of leases whose tasks are to be stopped: by request, to be completed with cancel, or since the lease is lost. Each is told once"
+	stops.Description = "Tokens of leases whose tasks are to be stopped: by request or since their timeout is over, to be completed with cancel, or since the lease is lost. Each is told once"
 	return object("The response to an exchange", members{
 		"expires_at": dateTime("Gone if the instance sends nothing until then"), "draining": yesNo("It is given no more tasks, and is to leave when it has done what it runs"),
 		"claims": listOf(ref("Claim")), "results": results, "stops": stops,

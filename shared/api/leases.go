@@ -46,7 +46,7 @@ func describeBeat() *operation {
 			"result is no longer accepted.",
 		Parameters: leaseParams(), Body: jsonBody(ref("Beat"), beatExample()),
 		Responses: answers(http.StatusOK, typeJSON, object("", members{
-			"expires_at": dateTime(""), "stop": yesNo("The task is to be stopped; complete it with cancel when it is"),
+			"expires_at": dateTime(""), "stop": yesNo("The task is to be stopped, by request or since its timeout is over; complete it with cancel when it is"),
 		}, false, "expires_at", "stop")),
 		failures: []int{404, 409},
 	}
@@ -56,7 +56,7 @@ func describeComplete() *operation {
 	return &operation{
 		ID: "complete", Tags: []string{"Instances"}, Summary: "Complete a task: report how it ended",
 		Description: "A failed task is tried again while attempts are left, after retry_delay if that is given. cancel is not tried again, and is " +
-			"how a worker responds to a stop. 409 changes nothing: the lease was over, or a result was taken before.",
+			"how a worker responds to a stop; after a stop at the timeout it is the same as failed. 409 changes nothing: the lease was over, or a result was taken before.",
 		Parameters: leaseParams(), Body: jsonBody(ref("Result"), map[string]any{"result": "ok", "output": map[string]any{"rows": 17}}),
 		Responses: answers(http.StatusOK, typeJSON, object("", members{"state": text("The task's state now, as GET of the task shows it")}, false, "state")),
 		failures:  []int{404, 409},

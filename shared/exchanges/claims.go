@@ -96,7 +96,7 @@ func (c *call) got(leases []queue.Lease) {
 	now := time.Now()
 	for i := range leases {
 		l := &leases[i]
-		held := queue.Held{Token: l.Token, Expires: l.Expires, Length: l.Length}
+		held := queue.Held{Token: l.Token, Expires: l.Expires, Length: l.Length, Deadline: l.Deadline}
 		c.session.held[l.Token] = true
 		c.session.extendIn(held.Spare(now, membership.DefaultLease), now)
 	}

@@ -152,6 +152,7 @@ func (e *ending) prepare(ctx context.Context, lost *store.Conflict) (_ journal.C
 	if e.unlessHeard && e.held.Expires > now {
 		return journal.Change{}, errNothing // a heartbeat came first
 	}
+	e.judgeTime()
 	e.step = e.decide()
 	e.task = e.held.Task
 	e.apply(now)
@@ -194,6 +195,18 @@ func (e *ending) mayGoByClock(ctx context.Context) error {
 		return e.q.mayDecide(ctx)
 	}
 	return e.q.compareClock(ctx)
+}
+
+// judgeTime makes a failure of the answer of a worker that had to stop at the timeout: nobody else wanted the task to end.
+func (e *ending) judgeTime() {
+	r, l := &e.result, &e.held.Lease
+	if r.Outcome != Cancel || l.Stop || l.Allowed == 0 {
+		return
+	}
+	said := r.Message
+	if r.Outcome, r.Message = Failed, tookTooLong(l); said != "" {
+		r.Message += ": " + said
+	}
 }
 
 // decide returns the step that the result means for the task.

@@ -11,32 +11,42 @@ import (
 
 // Held is a lease that an instance holds.
 type Held struct {
-	Token   string
-	Expires time.Time
-	Length  time.Duration
-	Stop    bool // the task was asked to stop
+	Token    string
+	Expires  time.Time
+	Length   time.Duration
+	Deadline time.Time // as that of a [Lease]
+	Stop     bool      // as that of [Alive]
 }
 
 // Spare returns how long the lease may still be left alone by a holder that is heard of every so often: until a third of its length, or of
-// most if that is shorter, has passed since it was extended.
+// most if that is shorter, has passed since it was extended, but not beyond the deadline, at which the task is to stop.
 func (h *Held) Spare(now time.Time, most time.Duration) time.Duration {
-	return h.Expires.Sub(now) - min(h.Length, most)*2/3
+	spare := h.Expires.Sub(now) - min(h.Length, most)*2/3
+	if h.Stop || h.Deadline.IsZero() {
+		return spare
+	}
+	return min(spare, h.Deadline.Sub(now))
 }
 
 // Holds returns the leases that an instance holds, in no order. It reads the instance's slots, and each lease with its task.
 func (q *Queue) Holds(ctx context.Context, instance string) ([]Held, error) {
 	tokens, err := q.limits.Holders(ctx, layout.InstanceLimit(instance))
-	if err != nil {
+	if err != nil || len(tokens) == 0 {
 		return nil, layout.Failure("read the leases of an instance", err)
 	}
 	leases, err := layout.LoadLeases(ctx, q.store, tokens)
 	if err != nil {
 		return nil, err
 	}
+	set, err := q.definitions.Current(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var held []Held
 	for i, l := range leases {
 		if l != nil {
-			held = append(held, Held{tokens[i], time.UnixMicro(l.Expires), l.Length, l.Stop})
+			job, _ := set.JobOf(l.Job)
+			held = append(held, Held{tokens[i], time.UnixMicro(l.Expires), l.Length, deadline(&l.Task, &job), l.ToStop()})
 		}
 	}
 	return held, nil

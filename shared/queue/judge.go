@@ -153,6 +153,7 @@ func (c *claim) admit(ctx context.Context, p layout.Place, t *task.Task, version
 		UUID: p.UUID, Job: t.Job, Line: p.Home().String(), Instance: c.by.Instance, Length: job.Lease,
 		Expires: c.by.endOf(now + job.Lease.Microseconds()), Slots: slots,
 	}
+	s.deadline = deadline(&s.task, &job)
 	s.value = layout.StartedAs(&s.task, &s.lease)
 	c.starts = append(c.starts, s)
 	c.load, c.size = c.load+c.opsOf(&p), c.size+len(s.value)

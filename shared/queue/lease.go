@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/millrace/millrace/shared/definition"
 	"github.com/millrace/millrace/shared/event/typed"
 	"github.com/millrace/millrace/shared/queue/layout"
 	"github.com/millrace/millrace/shared/queue/tasklog"
@@ -23,7 +24,7 @@ func (q *Queue) newToken(uuid string, attempt int) string {
 }
 
 // Heartbeat extends a lease to its length from now, but not beyond the job's timeout and one length, and stores the worker's
-// progress and log lines. The error is [ErrStale] or [ErrNoLease] if the token is not valid.
+// progress and log lines. From the timeout on it says that the task is to stop. The error is [ErrStale] or [ErrNoLease] if the token is not valid.
 func (q *Queue) Heartbeat(ctx context.Context, token string, b Beat) (Alive, error) {
 	for try := 0; ; try++ {
 		h, err := layout.LoadLease(ctx, q.store, token)
@@ -78,11 +79,11 @@ func (q *Queue) extend(ctx context.Context, token string, h *layout.Held, b Beat
 	}
 	q.leases.madeItem(token, next.Expires)
 	q.wakeForLease(next.Expires)
-	return Alive{Expires: time.UnixMicro(next.Expires), Stop: next.Stop}, nil
+	return Alive{Expires: time.UnixMicro(next.Expires), Stop: next.ToStop()}, nil
 }
 
 // prolong sets the expiry of a lease to its length from now, but at most to its length after the timeout of the task's job: so its
-// worker has the time to report the timeout itself, and one that does not loses the lease.
+// worker has the time to stop and to say so, and one that does not loses the lease.
 func (q *Queue) prolong(ctx context.Context, l *layout.Lease, t *task.Task) error {
 	set, err := q.definitions.Current(ctx)
 	if err != nil {
@@ -94,7 +95,7 @@ func (q *Queue) prolong(ctx context.Context, l *layout.Lease, t *task.Task) erro
 	}
 	l.Expires, l.Allowed = q.micro()+l.Length.Microseconds(), 0
 	allowed := t.Allowed(job.Timeout)
-	if last := t.Started + (allowed + l.Length).Microseconds(); l.Expires > last {
+	if last := t.Started + (allowed + l.Length).Microseconds(); l.Expires >= last {
 		l.Expires, l.Allowed = last, allowed
 	}
 	return nil
@@ -103,9 +104,19 @@ func (q *Queue) prolong(ctx context.Context, l *layout.Lease, t *task.Task) erro
 // ranOut returns the result of an attempt whose lease ran out.
 func ranOut(l *layout.Lease) Result {
 	if l.Allowed > 0 {
-		return Result{Outcome: Failed, Message: "it took longer than the " + l.Allowed.String() + " allowed"}
+		return Result{Outcome: Failed, Message: tookTooLong(l)}
 	}
 	return Result{Outcome: typed.Lost, Message: leaseLost + ": its worker was not heard of for " + l.Length.String()}
+}
+
+// deadline returns when the running attempt of a task has taken as long as it may.
+func deadline(t *task.Task, job *definition.Job) time.Time {
+	return time.UnixMicro(t.Started).Add(t.Allowed(job.Timeout))
+}
+
+// tookTooLong is why an attempt has failed whose worker was heard of after the timeout.
+func tookTooLong(l *layout.Lease) string {
+	return "it took longer than the " + l.Allowed.String() + " allowed"
 }
 
 // AppendLog appends lines to the log of a leased task, and extends the lease as [Queue.Heartbeat] does.

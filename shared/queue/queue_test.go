@@ -65,6 +65,7 @@ func set() *definition.Set {
 			{Path: "/plain", Target: definition.Target{Go: "f"}},
 			{Path: "/strict", Target: definition.Target{Go: "f"}, Queue: "strict", Attempts: 2, RetryDelay: time.Minute},
 			{Path: "/few", Target: definition.Target{Go: "f"}, Queue: "few"},
+			{Path: "/timed", Target: definition.Target{Go: "f"}, Timeout: time.Second},
 		},
 		Queues: []definition.Queue{{Name: "strict", Type: definition.Ordered}, {Name: "few", MaxParallel: 2}},
 	}

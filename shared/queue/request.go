@@ -94,10 +94,11 @@ type Claimer struct {
 
 // Lease is the right to run a task until Expires, and to complete it.
 type Lease struct {
-	Token   string        // the secret that heartbeats and the completion name
-	Task    task.Task     // as started, with its payload
-	Expires time.Time     // when it ends without a heartbeat
-	Length  time.Duration // from start or heartbeat to Expires, by the job's definition; send a heartbeat after a third of it
+	Token    string        // the secret that heartbeats and the completion name
+	Task     task.Task     // as started, with its payload
+	Expires  time.Time     // when it ends without a heartbeat
+	Length   time.Duration // from start or heartbeat to Expires, by the job's definition; send a heartbeat after a third of it
+	Deadline time.Time     // when the attempt is to stop, since it has taken as long as it may; zero if Replayed
 
 	Replayed bool // an earlier claim with the same idempotency key got it
 }
@@ -117,7 +118,7 @@ type Progress = layout.Progress
 // Alive is the result of a heartbeat.
 type Alive struct {
 	Expires time.Time // the lease's new end
-	Stop    bool      // the task was asked to stop
+	Stop    bool      // the task is to stop: it was asked to, or has taken longer than its job's timeout
 }
 
 // Outcome is how an attempt ended.

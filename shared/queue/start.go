@@ -18,15 +18,16 @@ import (
 
 // start is one task that the claim starts.
 type start struct {
-	place   layout.Place
-	task    task.Task
-	before  int64 // the task's version
-	version int64 // afterwards
-	lease   layout.Lease
-	token   string
-	value   []byte          // of its item
-	payload json.RawMessage // where it is kept apart
-	unique  []store.Op      // take the unique key at the start; none if it takes none
+	place    layout.Place
+	task     task.Task
+	before   int64 // the task's version
+	version  int64 // afterwards
+	lease    layout.Lease
+	deadline time.Time
+	token    string
+	value    []byte          // of its item
+	payload  json.RawMessage // where it is kept apart
+	unique   []store.Op      // take the unique key at the start; none if it takes none
 }
 
 func (c *claim) bounds() (ops, bytes int) {
@@ -234,7 +235,7 @@ func (c *claim) ops(r journal.Receipt) []store.Op {
 
 // leased returns the lease of a task that is started.
 func (s *start) leased() Lease {
-	l := Lease{Token: s.token, Task: s.task, Expires: time.UnixMicro(s.lease.Expires), Length: s.lease.Length}
+	l := Lease{Token: s.token, Task: s.task, Expires: time.UnixMicro(s.lease.Expires), Length: s.lease.Length, Deadline: s.deadline}
 	if s.task.Apart > 0 {
 		l.Task.Payload = s.payload
 	}

@@ -38,6 +38,9 @@ type Lease struct {
 	Allowed time.Duration `json:"al,omitempty"`
 }
 
+// ToStop reports whether the holder is to stop: that was requested, or its last heartbeat came after the job's timeout.
+func (l *Lease) ToStop() bool { return l.Stop || l.Allowed > 0 }
+
 // Progress is a running task's report of how far it is.
 type Progress struct {
 	Step    int       `json:"step"`              // steps done so far
