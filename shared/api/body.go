@@ -110,6 +110,7 @@ func (x *exchange) readPlain(b *buffer) error {
 		if _, err := io.ReadFull(x.r.Body, b.bytes); err != nil {
 			return cutOff()
 		}
+		x.whole = true
 		return nil
 	}
 	return x.readAll(b)
@@ -132,6 +133,7 @@ func (x *exchange) readAll(b *buffer) (err error) {
 	if err != nil {
 		return cutOff()
 	}
+	x.whole = true
 	return nil
 }
 

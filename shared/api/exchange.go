@@ -42,6 +42,7 @@ type exchange struct {
 	patient bool  // it waits or streams by intention, so is not slow
 	right   Right // what the operation demands
 
+	whole  bool   // its body was read to its end
 	lines  bool   // its body is lines, as it is taken
 	isLine bool   // it is a line of another one
 	onWait func() // is called before it waits, see [exchange.awaits]; nil: nothing is to be done
@@ -235,6 +236,20 @@ func (x *exchange) last() {
 	_, _ = tooLong.Read(make([]byte, 1)) // a body beyond its bound, which is what a server closes a connection for
 }
 
+// linger takes what is still to come of the body, for a while: a client that writes all of it before it reads would lose the response, since
+// a connection that is closed while it has bytes that nobody has read is reset. Where the host has the whole body, and in HTTP/2, whose
+// streams end one by one, nothing is lost.
+func (x *exchange) linger() {
+	if x.whole || x.lines || x.isLine || x.r.ContentLength == 0 || x.r.ProtoMajor != 1 {
+		return
+	}
+	control := http.NewResponseController(x)
+	if control.Flush() != nil || control.SetReadDeadline(time.Now().Add(refusedTime)) != nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, x.r.Body, lingerSize)
+}
+
 // end is deferred: it turns a panic into a 500, measures and logs.
 func (x *exchange) end() {
 	reason := recover()
@@ -249,6 +264,7 @@ func (x *exchange) end() {
 	if reason != nil {
 		panic(reason)
 	}
+	x.linger()
 }
 
 // crash logs a panic and returns what is still to be thrown: nil if the client could be told, or the signal to break off.

@@ -100,10 +100,12 @@ func (l *lineStream) push() error {
 // hangUp ends reading the body, whatever of it is still to come.
 func (l *lineStream) hangUp() { _ = http.NewResponseController(l.x).SetReadDeadline(time.Unix(1, 0)) }
 
-// What is still to come of a body whose reading has ended is taken for so long, and so much of it.
+// What is still to come of a body whose reading has ended is taken for so long, and so much of it. The end of a response of lines waits for
+// that, and so for less long.
 const (
-	lingerTime = 500 * time.Millisecond
-	lingerSize = 8 << 20
+	lingerTime  = 500 * time.Millisecond
+	refusedTime = 5 * time.Second
+	lingerSize  = 16 << 20
 )
 
 // linger takes what is still to come of the body for a while: a client that is cut off while it sends may lose the response that it has
