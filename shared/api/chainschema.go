@@ -48,7 +48,7 @@ func forkSchema() *schema {
 		"branches":  branches,
 		"each":      text("The variable with the list"),
 		"job":       pathSchema("With each: what runs the step of a child; its node is FORK/each"),
-		"on_failed": choice("What happens to the others when a child fails, or when the join is decided: they go on by themselves, or are ended; default wait", definition.FailedWaits, definition.FailedCancels),
+		"on_failed": choice("What happens to the others when a child fails, or when the join is decided: they go on by themselves, or are ended, and their running steps asked to stop; default wait", definition.FailedWaits, definition.FailedCancels),
 	}, false)
 }
 

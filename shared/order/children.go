@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace/shared/event"
 	"github.com/millrace/millrace/shared/queue"
 	"github.com/millrace/millrace/shared/store"
+	"github.com/millrace/millrace/shared/task"
 )
 
 // What one write of children holds, and how many writes there are before others have their turn.
@@ -224,12 +225,12 @@ func (k *kin) child(i int) *Order {
 	return c
 }
 
-// endChildren has the order's children ended, after this write.
-func (m *move) endChildren() {
+// endChildren has the order's children ended, after this write; stop has their running steps asked to stop.
+func (m *move) endChildren(stop bool) {
 	o, f := m.order, m.order.Fork
 	if f.Made > 0 {
 		m.send(o.Path(), errand{
-			Do: doEnd, Order: o.Path(), Run: f.Run, Node: o.Node, Version: f.Version, Made: f.Made, Before: f.Made - m.making,
+			Do: doEnd, Order: o.Path(), Run: f.Run, Node: o.Node, Version: f.Version, Made: f.Made, Before: f.Made - m.making, Stop: stop,
 		})
 	}
 }
@@ -237,7 +238,7 @@ func (m *move) endChildren() {
 // endBatch is how many children are ended in one write.
 const endBatch = 8
 
-// endChildren ends the children of a fork that are left: at once, or at the end of their running steps.
+// endChildren ends the children of a fork that are left: at once, or at the end of their running steps, which may be asked to stop.
 func (e *Engine) endChildren(ctx context.Context, r *errand) error {
 	chain, _ := Split(r.Order)
 	k, err := e.kinOf(ctx, chain, r.Node, r.Version)
@@ -245,7 +246,7 @@ func (e *Engine) endChildren(ctx context.Context, r *errand) error {
 		return err
 	}
 	for ended := 0; ended < r.Made; {
-		some := 0
+		var some []task.ID
 		err := e.queue.ChangeAlone(ctx, func(ctx context.Context, _ *store.Conflict) (f queue.Follow, err error) {
 			f, some, err = e.endSome(ctx, r, k, ended)
 			return f, err
@@ -253,67 +254,90 @@ func (e *Engine) endChildren(ctx context.Context, r *errand) error {
 		if err != nil {
 			return err
 		}
-		ended += some
+		for _, running := range some {
+			if r.Stop && running != "" {
+				if err := e.stop(ctx, running); err != nil {
+					return err
+				}
+			}
+		}
+		ended += len(some)
 	}
 	return nil
 }
 
-// endSome ends children of a fork from one on, as many as one write holds, and returns their number.
-func (e *Engine) endSome(ctx context.Context, r *errand, k *kin, from int) (f queue.Follow, some int, err error) {
+// endSome ends children of a fork from one on, as many as one write holds, and returns the running step of each, empty if there is none.
+func (e *Engine) endSome(ctx context.Context, r *errand, k *kin, from int) (f queue.Follow, some []task.ID, err error) {
 	m := &move{e: e, order: new(Order), now: e.micro()}
 	all := m.newGroup()
-	for some < min(endBatch, r.Made-from) {
-		path, fresh := childPath(r.Order, k.name(from+some)), from+some >= r.Before
-		fits, err := all.add(path, func(b *book) (queue.Follow, error) { return e.endChild(ctx, b, path, r.Run, fresh) })
+	for len(some) < min(endBatch, r.Made-from) {
+		i := from + len(some)
+		path, fresh := childPath(r.Order, k.name(i)), i >= r.Before
+		var running task.ID
+		fits, err := all.add(path, func(b *book) (part queue.Follow, err error) {
+			part, running, err = e.endChild(ctx, b, r, path, fresh)
+			return part, err
+		})
 		if err != nil {
-			return f, 0, err
+			return f, nil, err
 		}
 		if !fits {
 			break
 		}
-		some++
+		some = append(some, running)
 	}
 	return joined(all.follow, m.withBook(queue.Follow{})), some, nil
 }
 
-// endChild returns what ends a child of a fork, if it is one. Race: a fresh one was made by the write of the errand, and may be seen after
-// it; so where it is none, it must be so when that is written.
-func (e *Engine) endChild(ctx context.Context, b *book, path, run string, fresh bool) (none queue.Follow, err error) {
+// endChild returns what ends a child of a fork, if it is one, and its step if that runs. Race: a fresh one was made by the write of the
+// errand, and may be seen after it; so where it is none, it must be so when that is written.
+func (e *Engine) endChild(ctx context.Context, b *book, r *errand, path string, fresh bool) (none queue.Follow, running task.ID, err error) {
 	m, err := e.moveOf(ctx, path)
 	if errors.Is(err, ErrNoOrder) {
 		if fresh {
 			none.Ops = []store.Op{store.Check(orderKey(path), store.Absent)}
 		}
-		return none, nil
+		return none, "", nil
 	}
 	if err != nil {
-		return none, err
+		return none, "", err
 	}
 	m.books = b
 	o := m.order
-	if o.Run != run {
-		if o.Then == nil || o.Then.Replace == nil || o.Then.Replace.Run != run {
-			if fresh {
-				none.Ops = []store.Op{store.Check(orderKey(path), m.cond)}
-			}
-			return none, nil
-		}
-		o.Then = nil // the child that waits for this one's step
-		return m.own(), nil
+	if o.Run != r.Run {
+		part, running := m.endOther(r, fresh)
+		return part, running, nil
 	}
 	o.Run = "" // nobody counts it any more
-	running, err := m.withdraw(ctx)
+	runs, err := m.withdraw(ctx)
 	switch {
 	case err != nil:
-		return none, err
-	case running && (o.Then == nil || o.Then.Replace == nil): // what replaces it removes it too
-		o.Then = &Then{Remove: true}
-		return m.own(), nil
-	case running:
-		return m.own(), nil
+		return none, "", err
+	case runs:
+		if o.Then == nil || o.Then.Replace == nil { // what replaces it removes it too
+			o.Then = &Then{Remove: true}
+		}
+		return m.own(), o.Task, nil
 	}
 	if err := m.remove(ctx); err != nil {
-		return none, err
+		return none, "", err
 	}
-	return m.own(), nil
+	return m.own(), "", nil
+}
+
+// endOther is endChild where the order at the child's path is another one: that for which the child waits, or one that an earlier try has
+// ended, which may not have asked its step to stop.
+func (m *move) endOther(r *errand, fresh bool) (part queue.Follow, running task.ID) {
+	o := m.order
+	if o.Then != nil && o.Then.Replace != nil && o.Then.Replace.Run == r.Run {
+		o.Then = nil
+		return m.own(), ""
+	}
+	if fresh {
+		part.Ops = []store.Op{store.Check(orderKey(o.Path()), m.cond)}
+	}
+	if o.Parent == r.Order && o.Run == "" && o.Then != nil {
+		running = o.Task
+	}
+	return part, running
 }

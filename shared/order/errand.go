@@ -20,6 +20,7 @@ type errand struct {
 	Version int    `json:"v,omitempty"` // of doEnd: of the chain, by which the children were made
 	Made    int    `json:"m,omitempty"` // of doEnd: how many
 	Before  int    `json:"b,omitempty"` // of doEnd: so many of them, the first ones, were made by earlier writes
+	Stop    bool   `json:"s,omitempty"` // of doEnd: their running steps are asked to stop
 
 	key     store.Key // where it lies, once it was read
 	version int64

@@ -166,7 +166,7 @@ func (m *move) join(ctx context.Context) error {
 		e.Cause = event.CausedBy(f.Event)
 	}
 	if f.Cancel {
-		m.endChildren()
+		m.endChildren(true)
 	}
 	o.Fork, o.Waiting = nil, ""
 	if v == met {
@@ -188,7 +188,7 @@ func (m *move) goOnWaiting(ctx context.Context, says typed.OrderResumed) error {
 // leaveFork ends the order's wait for its children, who are ended too.
 func (m *move) leaveFork() {
 	if m.order.Fork != nil {
-		m.endChildren()
+		m.endChildren(false)
 		m.order.Fork, m.order.Waiting = nil, ""
 	}
 }

@@ -266,6 +266,38 @@ func TestHowAForkIsJoined(t *testing.T) {
 	}
 }
 
+// Children that are ended while their steps run are asked to stop.
+func TestEndedChildrenAreToStop(t *testing.T) {
+	for name, test := range map[string]struct {
+		onFailed string
+		end      func(b *bench, first *queue.Lease)
+		stops    bool
+	}{
+		"by one that failed":         {"cancel", func(b *bench, first *queue.Lease) { b.complete(first, failed) }, true},
+		"not by the order's removal": {"", func(b *bench, _ *queue.Lease) { b.do(order.Act{Kind: order.Remove}, nil) }, false},
+		"not where they may go on":   {"wait", func(b *bench, first *queue.Lease) { b.complete(first, failed) }, false},
+		"not before anything failed": {"cancel", func(b *bench, first *queue.Lease) { b.complete(first, ok) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, chains(each(func(fork *definition.Node) { fork.Fork.OnFailed = test.onFailed })), func(t *testing.T, b *bench) {
+				b.add(list(`1,2`))
+				b.sweep()
+				first, second := b.claim(), b.claim()
+				test.end(b, first)
+				b.sweep()
+				alive, err := b.queue.Heartbeat(t.Context(), second.Token, queue.Beat{})
+				if err != nil || alive.Stop != test.stops {
+					t.Errorf("Heartbeat = %+v, %v, want a stop: %t", alive, err, test.stops)
+				}
+				if test.stops {
+					b.complete(second, queue.Result{Outcome: queue.Cancel})
+					b.absent("1!1")
+				}
+			})
+		})
+	}
+}
+
 // nothingLeft demands that no alarm and no note is left in the store.
 func (b *bench) nothingLeft() {
 	b.t.Helper()

@@ -245,6 +245,29 @@ func lives(t *testing.T, m *mortal, set *definition.Set, children int) (killed b
 	return false
 }
 
+// TestAStopSurvivesAKillAtAnyWrite: of the step of a child that another one's failure ends.
+func TestAStopSurvivesAKillAtAnyWrite(t *testing.T) {
+	t.Parallel()
+	set := chains(each(func(n *definition.Node) { n.Fork.OnFailed = definition.FailedCancels }))
+	for n, killed := 1, true; killed && !t.Failed(); n++ {
+		base := shared{memory.New(memory.Options{})}
+		before := open(t, base, set)
+		before.add(list(`1,2`))
+		before.sweep()
+		first, second := before.claim(), before.claim()
+		m := &mortal{Store: base, writes: n, applies: true}
+		dies := open(t, m, set)
+		_, _ = dies.queue.Complete(t.Context(), first.Token, failed)
+		_ = dies.Sweep(t.Context())
+		killed = m.alive() != nil
+		next := open(t, base, set)
+		next.sweep()
+		if alive, err := next.queue.Heartbeat(t.Context(), second.Token, queue.Beat{}); err != nil || !alive.Stop {
+			t.Errorf("killed at the write %d: Heartbeat = %+v, %v, want a stop", n, alive, err)
+		}
+	}
+}
+
 // TestAForkWithRivals: several processes do the same at the same time.
 func TestAForkWithRivals(t *testing.T) {
 	t.Parallel()

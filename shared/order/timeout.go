@@ -3,7 +3,9 @@ package order
 import (
 	"context"
 	"errors"
+
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/task"
 )
 
 // An order of a chain with a timeout has an alarm for when that will be over at the earliest; who hears it finds out when its first
@@ -87,7 +89,12 @@ func (e *Engine) stopTimedOut(ctx context.Context, path string) error {
 	case err != nil || o.Then == nil || !o.Then.Fail || o.Task == "":
 		return err
 	}
-	_, err = e.queue.Stop(ctx, o.Task)
+	return e.stop(ctx, o.Task)
+}
+
+// stop asks a step to stop, unless it has ended.
+func (e *Engine) stop(ctx context.Context, step task.ID) error {
+	_, err := e.queue.Stop(ctx, step)
 	if errors.Is(err, queue.ErrFinished) || errors.Is(err, queue.ErrNoTask) {
 		return nil
 	}
