@@ -110,7 +110,7 @@ func (x *exchange) readPlain(b *buffer) error {
 		if _, err := io.ReadFull(x.r.Body, b.bytes); err != nil {
 			return cutOff()
 		}
-		x.whole = true
+		x.taken = true
 		return nil
 	}
 	return x.readAll(b)
@@ -133,7 +133,7 @@ func (x *exchange) readAll(b *buffer) (err error) {
 	if err != nil {
 		return cutOff()
 	}
-	x.whole = true
+	x.taken = true
 	return nil
 }
 

@@ -42,7 +42,7 @@ type exchange struct {
 	patient bool  // it waits or streams by intention, so is not slow
 	right   Right // what the operation demands
 
-	whole  bool   // its body was read to its end
+	taken  bool   // its body was read to its end
 	lines  bool   // its body is lines, as it is taken
 	isLine bool   // it is a line of another one
 	onWait func() // is called before it waits, see [exchange.awaits]; nil: nothing is to be done
@@ -240,7 +240,7 @@ func (x *exchange) last() {
 // a connection that is closed while it has bytes that nobody has read is reset. Where the host has the whole body, and in HTTP/2, whose
 // streams end one by one, nothing is lost.
 func (x *exchange) linger() {
-	if x.whole || x.lines || x.isLine || x.r.ContentLength == 0 || x.r.ProtoMajor != 1 {
+	if x.taken || x.lines || x.isLine || x.r.ContentLength == 0 || x.r.ProtoMajor != 1 {
 		return
 	}
 	control := http.NewResponseController(x)
