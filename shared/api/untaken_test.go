@@ -34,7 +34,7 @@ func TestAResponseIsThereAfterABodyThatIsNotTaken(t *testing.T) {
 		"a role that may not":   {"POST " + eventPath, "application/json", access.Viewer, false, "close", 403},
 		"no such path":          {"PUT /api/v1/nothing", "application/json", access.Admin, false, "close", 404},
 		"no such method":        {"PUT " + eventPath, "application/json", access.Admin, false, "close", 405},
-		"no JSON":               {"POST " + eventPath, "text/plain", access.Admin, false, "close", 415},
+		"no JSON":               {"POST " + eventPath, "text/plain", access.Admin, true, "close", 415},
 		"lines without a token": {"POST " + eventPath, "application/x-ndjson", "", true, "keep-alive", 401},
 		"no use for a body":     {"GET /healthz", "application/json", "", false, "close", 200},
 	} {
