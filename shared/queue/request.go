@@ -41,7 +41,7 @@ type New struct {
 	// Order is the order whose step the task is; default: none. Given is then the task's id, from [Queue.NewID].
 	Order *task.Order
 	Given task.ID
-	Late  bool // the unique key is taken at the start, see [task.Task]; default: at the creation
+	Late  bool // the unique key is taken at NotBefore, see [task.Task]; default: at the creation
 
 	Cause event.ID // the event that brings the task about; default: none, it is a client's request
 	again bool     // it does another task again

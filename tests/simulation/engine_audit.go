@@ -153,7 +153,7 @@ func (l *ledger) checkUnique() {
 	holders := map[string]string{}
 	for _, uuid := range l.order {
 		t := &l.now(uuid).task
-		if t.Unique == "" || t.State.Final() {
+		if !t.HoldsUnique() || t.State.Final() {
 			continue
 		}
 		if other := holders[t.Unique]; other != "" {

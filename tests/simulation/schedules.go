@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/definition"
+	"github.com/millrace/millrace/shared/queue"
 	queueview "github.com/millrace/millrace/shared/queue/view"
 	"github.com/millrace/millrace/shared/schedule"
 	"github.com/millrace/millrace/shared/store/faulty"
+	"github.com/millrace/millrace/shared/task"
 )
 
 // Each process makes due ticks at intervals of up to lookAfter, for the time ticking.
@@ -56,18 +58,33 @@ func (l *looks) saw(tick time.Time) bool {
 }
 
 // RunSchedules runs several processes that make the ticks of one schedule for some minutes, in most runs with one clock that is
-// wrong. It demands that each tick is exactly one task; none may be dropped that somebody looked for in time.
+// wrong. It demands that each tick is exactly one task; none may be dropped that somebody looked for in time. In every other run it is
+// the schedule of a collection, whose tasks processes also ask for by hand, and run: of these one at most may be under way.
 func RunSchedules(t *testing.T, seed uint64, trace func(string)) Report {
 	t.Helper()
 	return simulate(t, seed, trace, func(d *deployment) {
-		r := newEngineRun(d, drawSchedules(seed), declared{&definition.Set{
-			Jobs:      []definition.Job{{Path: "/tick", Target: definition.Target{Go: "f"}}},
+		target := definition.Target{Go: "f"}
+		set := &definition.Set{
+			Jobs:      []definition.Job{{Path: "/tick", Target: target}},
 			Schedules: []definition.Schedule{{Name: "s", Cron: "0/5 * * * * ?", Job: "/tick", Misfire: schedule.MisfireSkip}},
-		}})
-		r.tick()
+		}
+		job := "/tick"
+		if seed%2 == 1 {
+			set = &definition.Set{
+				Lease:     leaseLength,
+				Sources:   map[string]definition.Source{"S": {Target: target, Collections: []definition.Collection{{Name: "C"}}}},
+				Schedules: []definition.Schedule{{Name: "s", Cron: "0/5 * * * * ?", Job: collection, Misfire: schedule.MisfireSkip}},
+			}
+			job = collection
+		}
+		r := newEngineRun(d, drawSchedules(seed), declared{set})
+		r.tick(job)
 		r.happened["ticks"] = len(r.ledger.order)
 	})
 }
+
+// collection is the path of the collection of a source, of which one task is under way at most.
+const collection = "/sources/S/C"
 
 // drawSchedules returns a plan with several processes; in four runs of five the clock of one of them is wrong.
 func drawSchedules(seed uint64) enginePlan {
@@ -85,8 +102,8 @@ func drawSchedules(seed uint64) enginePlan {
 	return p
 }
 
-// tick has every process make ticks until the time is over.
-func (r *engineRun) tick() {
+// tick has every process make the ticks of a job until the time is over.
+func (r *engineRun) tick(job string) {
 	homes := newHomes(r.deployment, r.plan.processes, r.planner)
 	var all looks
 	for _, h := range homes {
@@ -94,6 +111,9 @@ func (r *engineRun) tick() {
 		r.busy.Go(func() {
 			for time.Since(r.began) < ticking {
 				all.look(r, h.name, h.now())
+				if job == collection {
+					r.work(h.name, h.now(), luck.IntN(4))
+				}
 				time.Sleep(time.Duration(luck.Int64N(int64(lookAfter))))
 			}
 		})
@@ -104,8 +124,52 @@ func (r *engineRun) tick() {
 		all.look(r, h.name, h.now())
 	}
 	time.Sleep(settling)
-	r.verifyTicks(homes[0].now(), &all)
+	r.verifyTicks(homes[0].now(), job, &all)
+	if job == collection {
+		r.verifyOne(homes[0].now())
+	}
 	homes.close()
+}
+
+// work asks for a task of the collection by hand, runs one, or makes what has fallen due ready.
+func (r *engineRun) work(name string, p *planner, what int) {
+	switch what {
+	case 0:
+		e, err := p.Enqueue(r.ctx, nil, queue.SyncTask("S", "C", 300))
+		r.note("%s: asked for %v, %v", name, e.Tasks, err)
+	case 1:
+		leases, err := p.Claim(r.ctx, queue.Claimer{}, 1)
+		for i := range leases {
+			_, err = p.Complete(r.ctx, leases[i].Token, queue.Result{Outcome: queue.OK})
+		}
+		r.note("%s: ran %d, %v", name, len(leases), err)
+	default:
+		_, err := p.Promote(r.ctx)
+		r.note("%s: promoted, %v", name, err)
+	}
+}
+
+// verifyOne demands that one task of the collection at most is under way, of those whose time has come.
+func (r *engineRun) verifyOne(p *planner) {
+	now := p.now().UnixMicro()
+	if _, err := p.Promote(r.ctx); err != nil {
+		r.report("liveness", "what is due cannot be made ready when all is quiet: %v", err)
+		return
+	}
+	page, err := p.Queue.List(r.ctx, queueview.Listing{Group: queue.SourcePath("S"), Limit: 1000})
+	if err != nil {
+		r.report("liveness", "the tasks cannot be listed when all is quiet: %v", err)
+		return
+	}
+	var under []string
+	for i := range page.Tasks {
+		if t := &page.Tasks[i]; !t.State.Final() && t.NotBefore <= now {
+			under = append(under, string(t.ID))
+		}
+	}
+	if len(under) > 1 {
+		r.report("tick", "%d tasks of the collection are under way: %v", len(under), under)
+	}
 }
 
 // planner starts a process that makes ticks, over a connection.
@@ -117,9 +181,9 @@ func (r *engineRun) planner(line *faulty.Store, name string) *planner {
 	})}
 }
 
-// verifyTicks demands exactly one task for each tick from the first one up to now, if it was looked for in time.
-func (r *engineRun) verifyTicks(p *planner, all *looks) {
-	page, err := p.times(r.ctx, "/tick")
+// verifyTicks demands exactly one task for each tick of a job from the first one up to now, if it was looked for in time.
+func (r *engineRun) verifyTicks(p *planner, job string, all *looks) {
+	page, err := p.times(r.ctx, job)
 	if err != nil {
 		r.report("liveness", "the ticks cannot be listed when all is quiet: %v", err)
 		return
@@ -147,7 +211,11 @@ func (r *engineRun) verifyTicks(p *planner, all *looks) {
 
 // times returns the times of the ticks of a job, in order.
 func (p *planner) times(ctx context.Context, job string) (times []time.Time, err error) {
-	page, err := p.Queue.List(ctx, queueview.Listing{Group: job, Limit: 1000})
+	group := job
+	if job == collection {
+		group = queue.SourcePath("S")
+	}
+	page, err := p.Queue.List(ctx, queueview.Listing{Group: group, Limit: 1000, Match: func(t *task.Task) bool { return t.Schedule != "" }})
 	for i := range page.Tasks {
 		times = append(times, time.UnixMicro(page.Tasks[i].ID.Time()))
 	}

@@ -24,7 +24,7 @@ type Entry struct {
 	Turn     string `json:"t,omitempty"` // fairness key; default: Job
 	Key      string `json:"ck,omitempty"`
 	Limit    int    `json:"cl,omitempty"`
-	Late     string `json:"u,omitempty"` // the partition of the unique key that is taken at the start
+	Late     string `json:"u,omitempty"` // the partition of the unique key that is taken as the task falls due
 	// NotBefore is set in an ordered queue, where a task that waits for its next attempt keeps its rank; microseconds since 1970.
 	NotBefore int64  `json:"nb,omitempty"`
 	Taken     *Taken `json:"tk,omitempty"`
