@@ -121,9 +121,9 @@ func TestExitStatus(t *testing.T) {
 		"key of other events":  {env, "", []string{"emit", "B", "--once", "taken"}, 4, "--once"},
 		"server down":          {[]string{"MILLRACE_URL=http://127.0.0.1:1", "MILLRACE_TOKEN=x"}, "", []string{"snapshot"}, 1, "no server answers at http://127.0.0.1:1; start one with \"millrace dev\", or set MILLRACE_URL"},
 		"no URL":               {[]string{"MILLRACE_URL=127.0.0.1", "MILLRACE_TOKEN=x"}, "", []string{"snapshot"}, 2, "http://"},
-		"serve without tokens": {nil, "", []string{"serve", "--data", t.TempDir() + "/s"}, 1, "MILLRACE_ADMIN_TOKEN"},
+		"serve without tokens": {nil, "", []string{"serve", "--data", t.TempDir() + "/s"}, 2, "MILLRACE_ADMIN_TOKEN"},
 		"serve what is no store": {
-			[]string{"MILLRACE_ADMIN_TOKEN=x"}, "", []string{"serve", "--store", "redis:x"}, 1, "pebble:DIRECTORY",
+			[]string{"MILLRACE_ADMIN_TOKEN=x"}, "", []string{"serve", "--store", "redis:x"}, 2, "pebble:DIRECTORY",
 		},
 		"port without http://":    {[]string{"MILLRACE_URL=127.0.0.1:8080", "MILLRACE_TOKEN=x"}, "", []string{"snapshot"}, 2, `"127.0.0.1:8080" lacks http:// at its beginning`},
 		"port that is none":       {[]string{"MILLRACE_URL=http://a:b", "MILLRACE_TOKEN=x"}, "", []string{"snapshot"}, 2, `"http://a:b" is no URL of a server: invalid port`},
