@@ -21,7 +21,7 @@ type record struct {
 	Claims   []claimed `json:"c,omitempty"`
 	Stops    []string  `json:"s,omitempty"`
 	Told     []string  `json:"t,omitempty"` // those that it and earlier ones were told to stop, and that are still held
-	Held     []string  `json:"h,omitempty"` // what the instance held besides Claims, so that whoever makes the next one finds what was lost
+	Held     []string  `json:"h,omitempty"` // what the instance held besides Claims, mostHeld at most, so that whoever makes the next one finds what was lost
 
 	version int64 // 0: there is no item
 }
@@ -51,6 +51,10 @@ func (r *record) held() map[string]bool {
 	return all
 }
 
+// mostHeld is how many leases a record names besides its claims, those of the oldest tasks: each exchange writes them again, and pays for them by
+// their bytes. What an instance with more has lost besides may be told late: when its result is refused.
+const mostHeld = 16
+
 // hold notes what the instance holds.
 func (r *record) hold(all map[string]bool) {
 	r.Held = r.Held[:0:0]
@@ -59,7 +63,8 @@ func (r *record) hold(all map[string]bool) {
 			r.Held = append(r.Held, token)
 		}
 	}
-	slices.Sort(r.Held)
+	slices.Sort(r.Held) // by the age of the tasks
+	r.Held = r.Held[:min(len(r.Held), mostHeld)]
 }
 
 // keep is how long after the instance's lease a record may be removed.

@@ -1,6 +1,7 @@
 package order
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,9 @@ func (e *Engine) Start(ctx context.Context, key *journal.Idempotency, chain, id 
 		}
 		if err == nil {
 			err = m.plan(ctx, at.UnixMicro())
+		}
+		if errors.Is(err, ErrState) { // perhaps by the same request, which was made elsewhere since the key was looked up
+			err = cmp.Or(once.replay(ctx, &result.Task), err)
 		}
 		if err != nil {
 			return queue.Follow{}, err

@@ -122,7 +122,7 @@ func (q *Queue) adding(set *definition.Set, n *New) (adding, error) {
 func (n *New) delay(t *task.Task) {
 	at := n.NotBefore.UnixMicro()
 	later := at > t.Created
-	if later || n.Late { // which takes its unique key as it falls due, though that be now
+	if later || n.Late && !n.Turns { // which takes its unique key as it falls due, though that be now
 		t.State = task.Waiting
 	}
 	if later || n.Same != "" || n.Dialect == task.Event && !n.NotBefore.IsZero() {

@@ -32,11 +32,14 @@ func (q *Queue) inForce(ctx context.Context) (*definition.Set, error) {
 // undeclared says why a task is missing.
 const undeclared = "its job is no longer declared"
 
+// mayMiss reports whether a task is missing once its job is not declared. A step of an order waits for that to be mended.
+func mayMiss(t *task.Task) bool { return t.Order == nil && definition.HasOwnSection(t.Job) }
+
 // homeOf returns the line of a picked task, and its job. If the line differs from that of the pick, or the job is missing, it reads the set in
 // force and decides by that, at most once in a claim.
 func (c *claim) homeOf(ctx context.Context, p *layout.Place, t *task.Task) (l layout.Line, job definition.Job, declared bool, err error) {
 	l, job, declared = layout.HomeOf(c.set, t.Queue, t.Job)
-	if c.fresh || l == p.Home() && (declared || !definition.HasOwnSection(t.Job)) {
+	if c.fresh || l == p.Home() && (declared || !mayMiss(t)) {
 		return l, job, declared, nil
 	}
 	set, err := c.q.inForce(ctx)
@@ -125,14 +128,21 @@ func homeOfLine(set *definition.Set, l layout.Line) (to layout.Line, gone bool) 
 	return to, !declared && definition.HasOwnSection(l.Job)
 }
 
-// missLine ends the tasks of a line whose job is gone as missing, and removes their entries.
+// missLine ends tasks of a line whose job is gone as missing, about sweepMoves at most, and removes their entries.
 func (q *Queue) missLine(ctx context.Context, l layout.Line) error {
 	parts, err := layout.PartsOf(ctx, q.store, l)
 	if err != nil {
 		return err
 	}
 	r := store.Range{Table: store.Work, Limit: purgeBatch}
-	for {
+	for looked := 0; looked < sweepMoves; looked += purgeBatch {
+		set, err := q.inForce(ctx) // it may be declared again meanwhile
+		if err != nil {
+			return err
+		}
+		if _, gone := homeOfLine(set, l); !gone {
+			return nil
+		}
 		found, more, err := layout.PlacesIn(ctx, q.store, parts, r)
 		if err != nil || len(found) == 0 {
 			return err
@@ -142,23 +152,47 @@ func (q *Queue) missLine(ctx context.Context, l layout.Line) error {
 		}
 		r.From = found[len(found)-1].At.Sort + "\x00"
 	}
+	return nil
 }
 
+// missAll ends the tasks of entries as missing, and removes the entries of these and those that do not count.
 func (q *Queue) missAll(ctx context.Context, batch []layout.Place) error {
 	uuids := make([]string, len(batch))
 	for i := range batch {
 		uuids[i] = batch[i].UUID
 	}
 	_, err := q.changeAll(ctx, uuids, func(i int, item *store.Item, t *task.Task) ([]event.Event, []store.Op) {
-		if item.Version != batch[i].Of || !q.endQueued(t, task.Miss) {
-			return nil, nil // the entry is stale
+		if item.Version != batch[i].Of || !mayMiss(t) || !q.endQueued(t, task.Miss) {
+			return nil, nil
 		}
 		t.Message = undeclared
 		entry := store.Delete(batch[i].At, store.Always)
 		entry.Item.Version = batch[i].Version // outside the journal's order
 		return causedAt(item.Version, finished(t, task.Miss)...), append(layout.Conclude(t, false, store.VersionIs(item.Version)), entry)
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return q.discardStale(ctx, batch)
+}
+
+// discardStale removes those of the entries that do not count.
+func (q *Queue) discardStale(ctx context.Context, entries []layout.Place) error {
+	keys := make([]store.Key, len(entries))
+	for i := range entries {
+		keys[i] = layout.TaskKey(entries[i].UUID)
+	}
+	items, err := q.store.Get(ctx, keys...)
+	if err != nil {
+		return layout.Failure("read tasks", err)
+	}
+	var stale []*staleEntry
+	for i, item := range items {
+		if item == nil || item.Version != entries[i].Of {
+			stale = append(stale, &staleEntry{Place: entries[i], task: item})
+		}
+	}
+	return layout.Failure("remove entries", writeBundles(ctx, q, stale, nothingElse))
 }
 
 // emptyInto moves the entries of a line, about sweepMoves at most, to another line of the same queue.

@@ -14,6 +14,8 @@ import (
 	"github.com/millrace/millrace/shared/journal"
 	"github.com/millrace/millrace/shared/projection"
 	"github.com/millrace/millrace/shared/queue"
+	"github.com/millrace/millrace/shared/queue/layout"
+	"github.com/millrace/millrace/shared/store"
 	"github.com/millrace/millrace/shared/task"
 )
 
@@ -255,6 +257,10 @@ func TestWhatWaitsForInstancesIsMissingOnceItsHandlerIsGone(t *testing.T) {
 				with.Handlers = []definition.Handler{{Canvas: "c", Space: "WORKER", Name: "x", Target: definition.Target{Instances: true}}}
 				b, d := declaredIn(t, alone, with)
 				event := b.enqueue(queue.New{Dialect: task.Event, Job: "/canvases/c/WORKER/x"})[0].Task.ID
+				stopped := b.enqueue(queue.New{Dialect: task.Event, Job: "/canvases/c/WORKER/x"})[0].Task.ID
+				if _, err := b.Stop(t.Context(), stopped); err != nil {
+					t.Fatal(err)
+				}
 				job := b.add("a")
 				d.becomes(server(), true)
 				d.becomes(with, false) // which this process has not heard of yet
@@ -270,6 +276,14 @@ func TestWhatWaitsForInstancesIsMissingOnceItsHandlerIsGone(t *testing.T) {
 				}
 				if got, err := b.Get(t.Context(), event); err != nil || got.State != task.Missing {
 					t.Errorf("the event of a handler that is gone is %s, %v, want %s", got.State, err, task.Missing)
+				}
+				if _, err := b.Sweep(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				line := layout.Line{Queue: definition.EventQueue, Job: "/canvases/c/WORKER/x"}
+				left, err := b.store.Query(t.Context(), store.Range{Table: store.Work, Partition: layout.ReadyPartition(line)})
+				if err != nil || len(left.Items) > 0 {
+					t.Errorf("%d entries are left, %v", len(left.Items), err)
 				}
 				if got, err := b.Get(t.Context(), job); err != nil || !got.State.Queued() {
 					t.Errorf("a job of a topic is %s, %v, want it to wait", got.State, err)

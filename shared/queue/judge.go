@@ -70,7 +70,7 @@ func (c *claim) judgeQueued(ctx context.Context, p layout.Place, t *task.Task, v
 	case p.NotBefore > now: // in an ordered queue nothing overtakes it
 		c.left, c.full = append(c.left, p), true
 		c.q.strategy.delayed(p.Line(), p.NotBefore)
-	case !declared && definition.HasOwnSection(t.Job):
+	case !declared && mayMiss(t):
 		c.finish(t, version, task.Miss, undeclared)
 	case home != p.Home():
 		c.misplaced = append(c.misplaced, misplaced{p, home})

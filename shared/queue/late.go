@@ -15,8 +15,8 @@ import (
 )
 
 // A schedule makes the task of a tick ahead of its time, when nobody knows whether another task of the job will be under way by then. So where a job
-// has one task at a time, a tick takes the unique key as its time comes, or is dropped then. In an ordered queue, where tasks wait for their time at
-// their place, it is as the tick starts.
+// has one task at a time, a tick takes the unique key as its time comes, or is dropped then. Ticks that are asked for together wait for each other,
+// and take it as they start.
 
 // fallDue makes ticks ready whose time has come, those that want the same key one after the other.
 func (q *Queue) fallDue(ctx context.Context, ticks []layout.Place) error {
@@ -68,8 +68,9 @@ func (q *Queue) fallOneDue(ctx context.Context, set *definition.Set, p layout.Pl
 		switch {
 		case err != nil:
 			return journal.Change{}, err
-		case k.holder == t.ID:
-			return journal.Change{}, errNothing // another process was quicker
+		case k.holder == t.ID: // another process was quicker, or the tick begins again
+			stale = true
+			return journal.Change{}, errNothing
 		case k.holder != "":
 			q.endQueued(&t, task.Drop)
 			t.Message = underWay(k.holder)
@@ -90,14 +91,14 @@ func (q *Queue) fallOneDue(ctx context.Context, set *definition.Set, p layout.Pl
 		}
 		due := typed.ScheduleDue{At: t.ID.Time()}.Event(t.Schedule)
 		due.Cause = event.CausedBy(event.LastOf(added, keyOf(&t)))
-		ops := append(k.take(t.ID), entry, ready.Put(store.Always))
+		ops := append(k.take(t.ID), entry, ready.Put(store.Always), store.Check(layout.TaskKey(p.UUID), store.VersionIs(version)))
 		return journal.Change{Events: []event.Event{due}, Ops: func(journal.Receipt) []store.Op { return ops }}, nil
 	})
 	switch {
 	case err != nil:
 		return layout.Failure("make a tick ready", err)
-	case stale:
-		return q.moveIn(ctx, set, p.Queue, []layout.Place{p}) // a claim removes it
+	case stale: // what is no task's entry any more is removed by a claim
+		return q.moveIn(ctx, set, p.Queue, []layout.Place{p})
 	case ready != nil:
 		q.announce(ctx, []*layout.Place{ready})
 	}

@@ -42,6 +42,7 @@ type New struct {
 	Order *task.Order
 	Given task.ID
 	Late  bool // the unique key is taken at NotBefore, see [task.Task]; default: at the creation
+	Turns bool // with Late: it is taken at the start, so that several tasks of a job can wait for each other
 
 	Cause event.ID // the event that brings the task about; default: none, it is a client's request
 	again bool     // it does another task again

@@ -293,7 +293,11 @@ func (s *Scheduler) Backfill(ctx context.Context, once *queue.Once, name string,
 		queued.Overlap = OverlapQueue
 		p = &queued
 	}
-	answer, err := s.o.Queue.Enqueue(ctx, once, p.requests(0, times)...)
+	all := p.requests(0, times)
+	for i := range all {
+		all[i].Turns = all[i].Late
+	}
+	answer, err := s.o.Queue.Enqueue(ctx, once, all...)
 	return Backfilled{fresh(answer), answer.Replayed}, err
 }
 

@@ -312,6 +312,25 @@ func TestACollectionTicksWhenItsTurnComesAndOverlapsNothing(t *testing.T) {
 	b.told(t, "ScheduleFired", "ScheduleDue", "ScheduleSkipped", "ScheduleDue")
 }
 
+// Ticks of a collection that are asked for together run one after the other.
+func TestABackfillOfACollection(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	made, err := b.Backfill(t.Context(), nil, "sources/s/c", b.now.Add(-4*time.Second), b.now)
+	if err != nil || made.Ticks != 5 {
+		t.Fatalf("%d ticks, %v, want 5", made.Ticks, err)
+	}
+	for n := range made.Ticks {
+		leases, err := b.queue.Claim(t.Context(), queue.Claimer{}, 1)
+		if err != nil || len(leases) != 1 {
+			t.Fatalf("%d ticks run as the tick %d, %v", len(leases), n, err)
+		}
+		if _, err := b.queue.Complete(t.Context(), leases[0].Token, queue.Result{Outcome: queue.OK}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // told compares the types of the events of the collection.
 func (b *bed) told(t *testing.T, want ...string) {
 	t.Helper()

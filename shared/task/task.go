@@ -48,7 +48,7 @@ type Task struct {
 	Fairness    string `json:"fk,omitempty"` // the fairness key: whose turn the task takes in a round-robin queue; empty: Job
 	Unique      string `json:"u,omitempty"`  // unique key, within Job; empty: none
 	UniqueUntil int64  `json:"uu,omitempty"` // the key is held until then, even if the task is finished
-	// Late says that the key is taken at NotBefore instead of the creation, in an ordered queue at the start: a task that finds it taken is dropped.
+	// Late says that the key is taken at NotBefore or at the start, instead of the creation: a task that finds it taken is dropped.
 	Late        bool         `json:"late,omitempty"`
 	Concurrency *Concurrency `json:"cc,omitempty"`  // nil: no limit
 	Prefer      string       `json:"pi,omitempty"`  // name of the preferred instance; empty: none

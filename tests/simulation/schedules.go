@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -112,7 +113,7 @@ func (r *engineRun) tick(job string) {
 			for time.Since(r.began) < ticking {
 				all.look(r, h.name, h.now())
 				if job == collection {
-					r.work(h.name, h.now(), luck.IntN(4))
+					r.work(h.name, h.now(), luck.IntN(4), luck)
 				}
 				time.Sleep(time.Duration(luck.Int64N(int64(lookAfter))))
 			}
@@ -132,7 +133,7 @@ func (r *engineRun) tick(job string) {
 }
 
 // work asks for a task of the collection by hand, runs one, or makes what has fallen due ready.
-func (r *engineRun) work(name string, p *planner, what int) {
+func (r *engineRun) work(name string, p *planner, what int, luck *rand.Rand) {
 	switch what {
 	case 0:
 		e, err := p.Enqueue(r.ctx, nil, queue.SyncTask("S", "C", 300))
@@ -140,7 +141,8 @@ func (r *engineRun) work(name string, p *planner, what int) {
 	case 1:
 		leases, err := p.Claim(r.ctx, queue.Claimer{}, 1)
 		for i := range leases {
-			_, err = p.Complete(r.ctx, leases[i].Token, queue.Result{Outcome: queue.OK})
+			ends := []queue.Outcome{queue.OK, queue.Failed, queue.Again}
+			_, err = p.Complete(r.ctx, leases[i].Token, queue.Result{Outcome: ends[luck.IntN(len(ends))], RetryDelay: time.Duration(luck.Int64N(int64(lookAfter)))})
 		}
 		r.note("%s: ran %d, %v", name, len(leases), err)
 	default:
