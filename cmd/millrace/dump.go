@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/millrace/millrace/shared/config"
 	"github.com/millrace/millrace/shared/queue/layout"
@@ -31,7 +32,9 @@ func (k stored) in(ctx context.Context, do func(*node) error) error {
 	url := k.Store
 	if k.Data != "" {
 		url = "pebble:" + k.Data
-		if _, err := os.Stat(k.Data); err != nil {
+	}
+	if dir, is := strings.CutPrefix(url, "pebble:"); is {
+		if _, err := os.Stat(dir); err != nil {
 			return usageError{err} // opening the store would create the directory
 		}
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"mime"
@@ -59,7 +60,7 @@ func (x *exchange) objectIfAny(known ...member) error {
 	if err := x.readPlain(b); err != nil {
 		return err
 	}
-	if len(b.bytes) == 0 {
+	if len(bytes.TrimSpace(b.bytes)) == 0 {
 		return readObject("body", jsontext.Value("{}"), known...)
 	}
 	if err := wantsJSON(x.r.Header); err != nil {

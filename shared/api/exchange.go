@@ -243,10 +243,15 @@ func (x *exchange) linger() {
 	if x.taken || x.lines || x.isLine || x.r.ContentLength == 0 || x.r.ProtoMajor != 1 {
 		return
 	}
+	patience := refusedTime
+	if ofLines(x.r.Header) {
+		patience = lingerTime
+	}
 	control := http.NewResponseController(x)
-	if control.Flush() != nil || control.SetReadDeadline(time.Now().Add(refusedTime)) != nil {
+	if control.Flush() != nil || control.SetReadDeadline(time.Now().Add(patience)) != nil {
 		return
 	}
+	defer context.AfterFunc(x.api.stopping, func() { _ = control.SetReadDeadline(time.Unix(1, 0)) })()
 	_, _ = io.CopyN(io.Discard, x.r.Body, lingerSize)
 }
 

@@ -240,10 +240,11 @@ func (q *queues) hold(x *exchange, on bool) error {
 	if err != nil {
 		return err
 	}
-	if _, err := q.one(x.r.Context(), name); err != nil {
+	ctx := context.WithoutCancel(x.r.Context()) // net/http takes it for the client's leaving that it sends no more
+	if _, err := q.one(ctx, name); err != nil {
 		return err
 	}
-	if err := q.engine.Suspend(x.r.Context(), name, on); err != nil {
+	if err := q.engine.Suspend(ctx, name, on); err != nil {
 		return err
 	}
 	return x.done()
@@ -254,9 +255,10 @@ func (q *queues) purge(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	dropped, err := q.engine.Purge(x.r.Context(), name)
+	ctx := context.WithoutCancel(x.r.Context()) // as for hold
+	dropped, err := q.engine.Purge(ctx, name)
 	if err == nil && dropped == 0 { // tasks that wait for their time may be all that there is of a queue
-		_, err = q.one(x.r.Context(), name)
+		_, err = q.one(ctx, name)
 	}
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"net/http"
 	"time"
 
 	"github.com/millrace/millrace/shared/event"
@@ -19,8 +18,15 @@ func (x *exchange) statistics(j Reader, q *question) error {
 		return err
 	}
 	counted, err := x.countOrders(j, q)
-	if err == nil && q.timeout > 0 {
-		counted, err = x.awaitChange(j, q, counted)
+	if err != nil {
+		return err
+	}
+	s := &outflow{x: x, journal: j, frames: framingOf(form), withKey: true}
+	if s.frames != nil {
+		s.begin(form)
+	}
+	if q.timeout > 0 {
+		counted, err = x.awaitChange(j, q, counted, s)
 	}
 	if err != nil {
 		return err
@@ -36,11 +42,13 @@ func (x *exchange) statistics(j Reader, q *question) error {
 	answer := journal.Answer{LastEventID: id, Events: []event.Event{
 		{ID: id, Type: event.OrderStatisticsChanged, Fields: fields[1 : len(fields)-1]},
 	}}
-	if frames := framingOf(form); frames != nil {
-		x.bytes(http.StatusOK, form, frames.event(nil, &answer.Events[0], true))
-	} else {
+	if s.frames == nil {
 		x.whole(j, q, form, &answer)
+		return nil
 	}
+	out := s.out()
+	*out = s.frames.event(*out, &answer.Events[0], s.withKey)
+	_ = s.push() // the client has left; there is nobody to tell
 	return nil
 }
 
@@ -81,7 +89,7 @@ func chainCounts(paths event.PathQuery) journal.Part {
 
 // awaitChange waits until the statistics change after the EventId that q gives, or if it gives none after those counted, and
 // returns them as they are then, or when the time is over.
-func (x *exchange) awaitChange(j Reader, q *question, counted orderCount) (orderCount, error) {
+func (x *exchange) awaitChange(j Reader, q *question, counted orderCount, s *outflow) (orderCount, error) {
 	deadline := time.Now().Add(q.timeout)
 	x.waiting(+1)
 	defer x.waiting(-1)
@@ -98,6 +106,13 @@ func (x *exchange) awaitChange(j Reader, q *question, counted orderCount) (order
 		left := time.Until(deadline)
 		if err != nil || changed || left <= 0 {
 			return counted, err
+		}
+		if s.frames != nil { // the client shall know at once that it is listening, and that the stream lives
+			if err := s.push(); err != nil {
+				return counted, err
+			}
+			*s.out() = s.frames.beat(nil, 0)
+			left = min(left, heartbeat)
 		}
 		_, err = j.ReadAfter(x.r.Context(), journal.Request{After: counted.at, Limit: 1, Timeout: left, Match: func(e *event.Event) bool {
 			return filter.Match(e) || counted.ChangedByTask(e)

@@ -3,6 +3,7 @@ package api_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/shared/access"
+	"github.com/millrace/millrace/shared/api"
 )
 
 // A client that writes its whole body before it reads gets the response of what does not take it, such as a refusal, and then the proper
@@ -100,5 +102,30 @@ func TestTheNextRequestAfterABodyThatIsNotTaken(t *testing.T) {
 			t.Errorf("response %d: %d, %v, want %d", i, got.StatusCode, err, want)
 		}
 		_ = got.Body.Close()
+	}
+}
+
+// What waits for the rest of a body that is not taken is over as the server stops.
+func TestAStopDoesNotWaitForABodyThatIsNotTaken(t *testing.T) {
+	t.Parallel()
+	stopping, stop := context.WithCancel(t.Context())
+	server := httptest.NewServer(setup(t, func(o *api.Options) { o.Stopping = stopping }).api)
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(4 * time.Second)) // less than the rest is waited for otherwise
+	_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: h\r\nContent-Length: 900000\r\n\r\n", eventPath)
+	in := bufio.NewReader(conn)
+	got, err := http.ReadResponse(in, nil)
+	if err != nil || got.StatusCode != 401 {
+		t.Fatalf("%+v, %v, want 401", got, err)
+	}
+	defer got.Body.Close()
+	stop()
+	if _, err := io.ReadAll(in); err != nil {
+		t.Errorf("%v, want the end of the connection", err)
 	}
 }
