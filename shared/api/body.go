@@ -53,14 +53,15 @@ func (x *exchange) object(known ...member) error {
 	return readObject("body", body, known...)
 }
 
-// objectIfAny reads a body that is an object; an empty one is an object without members.
+// objectIfAny reads a body that is an object; an empty one is an object without members. Where there are no members, so is null, which is what
+// some clients send for nothing.
 func (x *exchange) objectIfAny(known ...member) error {
 	b := take()
 	defer b.give()
 	if err := x.readPlain(b); err != nil {
 		return err
 	}
-	if len(bytes.TrimSpace(b.bytes)) == 0 {
+	if text := bytes.TrimSpace(b.bytes); len(text) == 0 || len(known) == 0 && string(text) == "null" {
 		return readObject("body", jsontext.Value("{}"), known...)
 	}
 	if err := wantsJSON(x.r.Header); err != nil {

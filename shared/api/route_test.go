@@ -23,7 +23,7 @@ func TestOperationsWithoutABodyTakeNone(t *testing.T) {
 			}
 			found++
 			method, target := strings.ToUpper(method), regexp.MustCompile(`{\w+}`).ReplaceAllString(path, "a")
-			for body, location := range map[string]string{`{"x":1}`: "body.x", `{"payload":{}}`: "body.payload", "garbage": "body", "[]": "body", "null": "body"} {
+			for body, location := range map[string]string{`{"x":1}`: "body.x", `{"payload":{}}`: "body.payload", "garbage": "body", "[]": "body"} {
 				t.Log(method, path, body)
 				wantProblem(t, b.as(t, access.Admin, method, target, body), http.StatusBadRequest, api.CodeInvalid, location)
 			}

@@ -416,3 +416,18 @@ func TestNoOperationTakesALargeBody(t *testing.T) {
 		t.Error("what was refused was added")
 	}
 }
+
+// Nothing may be said as an empty body, as an object without members, or as null.
+func TestABodyThatSaysNothing(t *testing.T) {
+	t.Parallel()
+	w := working(t)
+	for n, nothing := range []string{"", "\n", "{}", " { } ", "null"} {
+		status := 200
+		if n == 0 {
+			status = 201
+		}
+		if got := w.as(t, access.Producer, "POST", "/tasks?source=shop&collection=orders", nothing); got.StatusCode != status {
+			t.Errorf("%q: %d %s", nothing, got.StatusCode, got.body)
+		}
+	}
+}
