@@ -44,12 +44,7 @@ func TestAResponseIsThereAfterABodyThatIsNotTaken(t *testing.T) {
 			t.Parallel()
 			server := httptest.NewServer(setup(t).api)
 			defer server.Close()
-			conn, err := net.Dial("tcp", server.Listener.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
-			_ = conn.SetDeadline(time.Now().Add(20 * time.Second)) // without it, a failure is a test that hangs
+			conn := dial(t, server, 20*time.Second)
 			head := fmt.Sprintf("%s HTTP/1.1\r\nHost: h\r\nConnection: %s\r\nContent-Type: %s\r\n", c.request, c.connection, c.kind)
 			if c.token != "" {
 				head += "Authorization: Bearer " + secret(c.token) + "\r\n"
@@ -84,12 +79,7 @@ func TestTheNextRequestAfterABodyThatIsNotTaken(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(setup(t).api)
 	defer server.Close()
-	conn, err := net.Dial("tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	conn := dial(t, server, 20*time.Second)
 	_, _ = fmt.Fprintf(conn, "POST %[1]s HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello"+
 		"POST %[1]s HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: h\r\n\r\n", eventPath)
 	in := bufio.NewReader(conn)
@@ -111,12 +101,7 @@ func TestAStopDoesNotWaitForABodyThatIsNotTaken(t *testing.T) {
 	stopping, stop := context.WithCancel(t.Context())
 	server := httptest.NewServer(setup(t, func(o *api.Options) { o.Stopping = stopping }).api)
 	defer server.Close()
-	conn, err := net.Dial("tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(4 * time.Second)) // less than the rest is waited for otherwise
+	conn := dial(t, server, 4*time.Second) // less than the rest is waited for otherwise
 	_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: h\r\nContent-Length: 900000\r\n\r\n", eventPath)
 	in := bufio.NewReader(conn)
 	got, err := http.ReadResponse(in, nil)
@@ -128,4 +113,16 @@ func TestAStopDoesNotWaitForABodyThatIsNotTaken(t *testing.T) {
 	if _, err := io.ReadAll(in); err != nil {
 		t.Errorf("%v, want the end of the connection", err)
 	}
+}
+
+// dial returns a connection to a server, on which nothing takes longer than patience: without that, a failure is a test that hangs.
+func dial(t *testing.T, server *httptest.Server, patience time.Duration) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	return conn
 }

@@ -197,7 +197,7 @@ func (e *ending) mayGoByClock(ctx context.Context) error {
 	return e.q.compareClock(ctx)
 }
 
-// judgeTime makes a failure of the answer of a worker that had to stop at the timeout: nobody else wanted the task to end.
+// judgeTime makes a failure of the result cancel of a worker that had to stop at the timeout: nobody else wanted the task to end.
 func (e *ending) judgeTime() {
 	r, l := &e.result, &e.held.Lease
 	if r.Outcome != Cancel || l.Stop || l.Allowed == 0 {

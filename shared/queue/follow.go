@@ -220,9 +220,7 @@ func (w *following) ops(r journal.Receipt) []store.Op {
 		}
 		ops = append(ops, layout.Conclude(t, t.Attempt == 0, store.VersionIs(version))...)
 		if t.NotBefore > 0 {
-			entry := store.Delete(layout.DueKey(t.NotBefore, t.ID.UUID()), store.Always) // a claim removes an entry that is elsewhere
-			entry.Item.Version = layout.EntryVersion(version)                            // outside the journal's order
-			ops = append(ops, entry)
+			ops = append(ops, layout.Remove(layout.DueKey(t.NotBefore, t.ID.UUID()), layout.EntryVersion(version))) // a claim removes one that is elsewhere
 		}
 	}
 	if w.added != nil {

@@ -166,8 +166,7 @@ func (q *Queue) missAll(ctx context.Context, batch []layout.Place) error {
 			return nil, nil
 		}
 		t.Message = undeclared
-		entry := store.Delete(batch[i].At, store.Always)
-		entry.Item.Version = batch[i].Version // outside the journal's order
+		entry := layout.Remove(batch[i].At, batch[i].Version)
 		return causedAt(item.Version, finished(t, task.Miss)...), append(layout.Conclude(t, false, store.VersionIs(item.Version)), entry)
 	})
 	if err != nil {

@@ -62,8 +62,7 @@ func (q *Queue) fallOneDue(ctx context.Context, set *definition.Set, p layout.Pl
 			stale = true
 			return journal.Change{}, errNothing
 		}
-		entry := store.Delete(p.At, store.Always)
-		entry.Item.Version = p.Version // outside the journal's order
+		entry := layout.Remove(p.At, p.Version)
 		k, err := q.lookUpKey(ctx, &t)
 		switch {
 		case err != nil:

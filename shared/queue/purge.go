@@ -107,8 +107,7 @@ func (q *Queue) dropAll(ctx context.Context, batch []layout.Place) (int, error) 
 			return nil, nil // the entry is stale
 		}
 		t.Message = purged
-		entry := store.Delete(batch[i].At, store.Always)
-		entry.Item.Version = batch[i].Version // outside the journal's order
+		entry := layout.Remove(batch[i].At, batch[i].Version)
 		return causedAt(item.Version, append(finished(t, task.Drop), removed(t))...), append(layout.Conclude(t, false, store.VersionIs(item.Version)), entry)
 	})
 	if err != nil {

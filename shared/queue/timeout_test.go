@@ -49,7 +49,7 @@ func TestHeartbeatsEndWithTheTimeout(t *testing.T) {
 	}
 }
 
-// How a worker that has to stop at the timeout ends its attempt: any answer but a success is a failure, which is tried again.
+// How a worker that has to stop at the timeout ends its attempt: any result but a success is a failure, which is tried again.
 func TestAnswersToTheTimeout(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -35,8 +35,7 @@ func (q *Queue) withdraw(ctx context.Context, cause event.ID, ids []task.ID) (in
 		if t.ID != ids[i] || t.Attempt > 0 || !q.endQueued(t, task.Drop) {
 			return nil, nil
 		}
-		entry := store.Delete(layout.DueKey(t.NotBefore, t.ID.UUID()), store.Always) // a claim removes an entry that is elsewhere
-		entry.Item.Version = layout.EntryVersion(item.Version)                       // outside the journal's order
+		entry := layout.Remove(layout.DueKey(t.NotBefore, t.ID.UUID()), layout.EntryVersion(item.Version)) // a claim removes one that is elsewhere
 		why := cmp.Or(event.CausedBy(cause), event.CausedAt(item.Version))
 		return causedBy(why, closed(t), forgotten(t)), append(layout.Conclude(t, true, store.VersionIs(item.Version)), entry)
 	})

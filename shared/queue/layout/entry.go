@@ -118,6 +118,14 @@ func (p *Place) PutFor(r journal.Receipt) store.Op {
 	return p.Put(store.Always)
 }
 
+// Remove returns the operation that removes the entry of a task at a key with the write that changes the task. The version is that of the entry,
+// which is outside the journal's order.
+func Remove(at store.Key, version int64) store.Op {
+	op := store.Delete(at, store.Always)
+	op.Item.Version = version
+	return op
+}
+
 // ReadPlace returns the entry that an item holds.
 func ReadPlace(item *store.Item) (Place, error) {
 	p := Place{At: item.Key, Version: item.Version}
