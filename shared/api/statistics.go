@@ -22,11 +22,16 @@ func (x *exchange) statistics(j Reader, q *question) error {
 		return err
 	}
 	s := &outflow{x: x, journal: j, frames: framingOf(form), withKey: true}
-	if s.frames != nil {
+	live := s.frames != nil && x.api.canStream
+	if live {
 		s.begin(form)
 	}
 	if q.timeout > 0 {
-		counted, err = x.awaitChange(j, q, counted, s)
+		var beat func() error
+		if live {
+			beat = s.beat
+		}
+		counted, err = x.awaitChange(j, q, counted, beat)
 	}
 	if err != nil {
 		return err
@@ -45,6 +50,9 @@ func (x *exchange) statistics(j Reader, q *question) error {
 	if s.frames == nil {
 		x.whole(j, q, form, &answer)
 		return nil
+	}
+	if !live {
+		s.begin(form)
 	}
 	out := s.out()
 	*out = s.frames.event(*out, &answer.Events[0], s.withKey)
@@ -88,8 +96,8 @@ func chainCounts(paths event.PathQuery) journal.Part {
 }
 
 // awaitChange waits until the statistics change after the EventId that q gives, or if it gives none after those counted, and
-// returns them as they are then, or when the time is over.
-func (x *exchange) awaitChange(j Reader, q *question, counted orderCount, s *outflow) (orderCount, error) {
+// returns them as they are then, or when the time is over. beat is called meanwhile, at least each heartbeat; nil: nothing is.
+func (x *exchange) awaitChange(j Reader, q *question, counted orderCount, beat func() error) (orderCount, error) {
 	deadline := time.Now().Add(q.timeout)
 	x.waiting(+1)
 	defer x.waiting(-1)
@@ -107,11 +115,10 @@ func (x *exchange) awaitChange(j Reader, q *question, counted orderCount, s *out
 		if err != nil || changed || left <= 0 {
 			return counted, err
 		}
-		if s.frames != nil { // the client shall know at once that it is listening, and that the stream lives
-			if err := s.push(); err != nil {
+		if beat != nil {
+			if err := beat(); err != nil {
 				return counted, err
 			}
-			*s.out() = s.frames.beat(nil, 0)
 			left = min(left, heartbeat)
 		}
 		_, err = j.ReadAfter(x.r.Context(), journal.Request{After: counted.at, Limit: 1, Timeout: left, Match: func(e *event.Event) bool {
@@ -124,6 +131,13 @@ func (x *exchange) awaitChange(j Reader, q *question, counted orderCount, s *out
 			return counted, err
 		}
 	}
+}
+
+// beat shows the client that it is listening, and that the stream lives.
+func (s *outflow) beat() error {
+	out := s.out()
+	*out = s.frames.beat(*out, 0)
+	return s.push()
 }
 
 // changed reports whether the statistics have changed after q.after. Where q names orders, each of their events counts as a
